@@ -18,9 +18,9 @@ from advice_worlds import AdviceWorld, photograph_worlds, planted_world
 
 from weakspot.core.dataset import Split, Task
 from weakspot.core.failures import FailureCriterion
-from weakspot.pipeline.settings import Settings
 from weakspot.repair.advice.stage import Advisor
-from weakspot.repair.head_training import HeadTrainer
+from weakspot.repair.training.trainer import HeadTrainer
+from weakspot.run.settings import Settings
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,17 +6,16 @@ from pathlib import Path
 import numpy as np
 
 from weakspot.core.arrays import BoolArray, FloatArray, IntArray
-from weakspot.core.assistants import NOBODY
-from weakspot.core.class_findings import ClassFinding, ClassFindingKind
+from weakspot.core.assistants import NO_ASSISTANTS
 from weakspot.core.dataset import SPLIT_ORDER, Split, Task, dataset_from_columns
-from weakspot.core.evidence import Evidence, Interval, Verdict
+from weakspot.core.evidence import ClassFinding, ClassFindingKind, Evidence, Interval, Verdict
 from weakspot.core.heads import Head
 from weakspot.core.rules import ColumnRule
 from weakspot.core.run import RunRecord
 from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
-from weakspot.pipeline.preparation import EmbedResult, Prepared
-from weakspot.repair.head_training import HeadTrainer
+from weakspot.repair.training.trainer import HeadTrainer
+from weakspot.run.preparation import EmbedResult, Prepared
 
 LATENT, WIDTH = 24, 96
 PENALTIES = (1e-4, 1e-3, 1e-2)
@@ -136,8 +135,8 @@ def photograph_worlds(work: Path, *, seed: int) -> list[AdviceWorld]:
 
 
 def _embedded(work: Path, images: list[bytes]) -> FloatArray:
-    from weakspot.backends.embedded.encoder import EmbeddedDefault
-    from weakspot.media.images import decode_image
+    from weakspot.data.images import decode_image
+    from weakspot.models.embedded.encoder import EmbeddedDefault
 
     path = work / "groceries.npy"
     if not path.exists():
@@ -189,7 +188,7 @@ def _world(
     samples = SampleSet(dataset=dataset, rows=np.arange(len(dataset)), spaces=spaces)
     prepared = Prepared(
         samples=samples,
-        assistants=NOBODY,
+        assistants=NO_ASSISTANTS,
         embedder=None,
         classifier=OwnHead(head.head, names),  # type: ignore[arg-type]
         summary=EmbedResult(),

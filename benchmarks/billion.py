@@ -23,13 +23,13 @@ from capacity import SECONDS_AN_HOUR, Fleet, ImageCost, forecast, members_needed
 from PIL import Image
 
 from weakspot.core.arrays import FloatArray
-from weakspot.core.cores import available_cores
+from weakspot.core.machine import available_cores
 from weakspot.core.roles import Engine
-from weakspot.engine.local import LocalEngine
-from weakspot.engine.processes import ProcessEngine
-from weakspot.media.images import decode_image
+from weakspot.data.engine.local import LocalEngine
+from weakspot.data.engine.processes import ProcessEngine
+from weakspot.data.images import decode_image
+from weakspot.store.array_files import KEY_TYPE
 from weakspot.store.embeddings import EmbeddingCache
-from weakspot.store.names import KEY_TYPE
 from weakspot.testing.planted import plant
 from weakspot.testing.planted_problems import rare
 

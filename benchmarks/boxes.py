@@ -17,7 +17,7 @@ READ = """
 import resource, sys, time
 started = time.process_time()
 if sys.argv[2] == "weakspot":
-    from weakspot.ingest.coco_table import read_coco
+    from weakspot.data.coco import read_coco
     n_boxes = read_coco(sys.argv[1]).n_boxes
 else:
     import json, pathlib
@@ -61,9 +61,9 @@ def measured_reading(path: Path, how: str) -> tuple[int, float, float]:
 
 
 def measured_cutting(folder: Path) -> tuple[float, float, int]:
-    from weakspot.ingest.boxes import BoxOptions
-    from weakspot.ingest.coco import CocoSource
-    from weakspot.media.images import decode_image
+    from weakspot.data.boxes import BoxOptions
+    from weakspot.data.coco import CocoSource
+    from weakspot.data.images import decode_image
 
     rng = np.random.default_rng(0)
     for number in range(N_CUT):

@@ -23,9 +23,14 @@ from weakspot.core.failures import FailureCriterion
 from weakspot.core.rules import LinearRule
 from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
-from weakspot.describe.caption_grammar import CaptionGrammarDescriber
-from weakspot.lexicon.captions import all_combinations, plain_caption, single_additions
-from weakspot.lexicon.vocabulary import ClassWords, built_in_vocabulary
+from weakspot.words.caption_grammar import CaptionGrammarDescriber
+from weakspot.words.captions import (
+    ClassWords,
+    all_combinations,
+    built_in_vocabulary,
+    plain_caption,
+    single_additions,
+)
 
 DIMENSION = 512
 N_SAMPLES = 2_000

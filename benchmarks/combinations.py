@@ -20,8 +20,8 @@ from itertools import combinations
 
 import numpy as np
 
-from weakspot.core.combinations import count_combinations
-from weakspot.core.count_statistics import fisher_ps, wilson_intervals
+from weakspot.core.statistics import fisher_ps, wilson_intervals
+from weakspot.discover.combinations import count_combinations
 
 MAX_ORDER = 3
 FLOOR = 10

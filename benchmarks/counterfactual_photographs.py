@@ -16,14 +16,14 @@ from pathlib import Path
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from weakspot.backends.sklearn.classifier import SklearnClassifier
 from weakspot.core.dataset import Split
-from weakspot.generation.counterfactual_page import sentence, write_counterfactuals
-from weakspot.generation.counterfactuals import CounterfactualRequest
+from weakspot.generate.counterfactual_page import sentence, write_counterfactuals
+from weakspot.generate.counterfactuals import CounterfactualRequest
 from weakspot.lab.bench.images import PER_KIND, bench_folder, cifar_photographs
 from weakspot.lab.bench.photographs import photograph_problems
-from weakspot.pipeline.settings import DataSettings, GeneratorSettings, Settings
+from weakspot.models.sklearn.classifier import SklearnClassifier
 from weakspot.project.project import Project
+from weakspot.run.settings import DataSettings, GeneratorSettings, Settings
 
 CONTROL = "on its own background"
 PLACES = (CONTROL, "in the sky", "on the water", "on the grass", "in the snow")

@@ -17,9 +17,8 @@ from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.svm import SVC
 
-from weakspot.discover.directions.kernels import svm_path
-from weakspot.discover.directions.sources import plan_of, source_of
-from weakspot.discover.directions.validation import chosen_model
+from weakspot.discover.directions import plan_of, source_of
+from weakspot.discover.directions_kernels import chosen_model, svm_path
 
 COSTS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 PLAN = plan_of(COSTS)

@@ -17,21 +17,24 @@ from pathlib import Path
 
 import numpy as np
 
-from weakspot.compare.distances import frechet_distance, kernel_distance, unbiased_frechet
 from weakspot.core.dataset import Split
 from weakspot.core.run import no_progress
-from weakspot.generation.search.adversarial import AdversarialEffort, pooled
-from weakspot.lab.adversarial.image_lists import ModelUnderTest
-from weakspot.lab.adversarial.making import AdversarialStage
-from weakspot.lab.adversarial.records import AdversarialRequest, AdversarialSet
-from weakspot.pipeline import loop
-from weakspot.pipeline.preparation import Preparation
-from weakspot.pipeline.settings import DataSettings, GeneratorSettings, PartSettings, Settings
-from weakspot.pipeline.stage_clock import StageClock
+from weakspot.generate.adversarial import (
+    AdversarialEffort,
+    AdversarialRequest,
+    AdversarialSet,
+    pooled,
+)
+from weakspot.generate.adversarial_sources import ModelUnderTest
+from weakspot.generate.distances import frechet_distance, kernel_distance, unbiased_frechet
+from weakspot.project.adversarial import AdversarialStage
+from weakspot.run import loop
+from weakspot.run.preparation import Preparation
+from weakspot.run.settings import DataSettings, GeneratorSettings, PartSettings, Settings
+from weakspot.run.stage_clock import StageClock
 from weakspot.store.project import ProjectStore
 from weakspot.testing.fakes import PlantedEmbedder, planted_classifier
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_files import IMAGES_FOLDER
+from weakspot.testing.planted import IMAGES_FOLDER, plant
 from weakspot.testing.planted_problems import nothing, rare, spurious
 
 N_DRAWS = 20

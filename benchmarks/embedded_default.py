@@ -31,17 +31,7 @@ from embedded_images import (
 )
 from PIL import Image
 
-from weakspot.backends.embedded.encoder import (
-    KNOWN_EMBEDDING,
-    PROJECTION_PATH,
-    EmbeddedDefault,
-    cosine_of,
-    known_image,
-)
-from weakspot.backends.embedded.image_tower import IMAGE_TOWER
-from weakspot.backends.packages.registry_source import fetch
 from weakspot.core.arrays import unit_rows
-from weakspot.core.projection import TextProjection, read_arrays
 from weakspot.lab.align.attribute_images import (
     COLOURS,
     FILTERS,
@@ -58,6 +48,16 @@ from weakspot.lab.align.evaluation import (
     recall_at,
     zero_shot_accuracy,
 )
+from weakspot.models.embedded.encoder import (
+    KNOWN_EMBEDDING,
+    PROJECTION_PATH,
+    EmbeddedDefault,
+    cosine_of,
+    known_image,
+)
+from weakspot.models.embedded.image_tower import IMAGE_TOWER
+from weakspot.models.packages.registry_source import fetch
+from weakspot.models.text_side import TextProjection, read_arrays
 
 CIFAR_CLASSES = (
     "airplane",

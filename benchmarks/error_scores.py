@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from weakspot.core.arrays import unit_rows
-from weakspot.core.error_score import error_score_null, error_scores, phrase_scores
+from weakspot.discover.error_score import error_score_null, error_scores, phrase_scores
 
 DIMENSION = 512
 N_THRESHOLDS = 1000

@@ -19,13 +19,13 @@ import sys
 import time
 from pathlib import Path
 
-from weakspot.core.user_cache import user_cache_folder
+from weakspot.core.machine import user_cache_folder
 
 HERE = Path(__file__).parents[1]
 # The demo of this version as it was: no other process compiles, and the tower is the exact one.
 _OLD_WAY = """
 import weakspot.core.compiled as compiled
-import weakspot.backends.embedded.image_tower as tower
+import weakspot.models.embedded.image_tower as tower
 compiled.compile_beside = lambda *_, **__: None
 tower.has_fast_int8 = lambda: False
 import weakspot.project.warm_up as warm_up

@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 
 from weakspot.core.dataset import SPLIT_ORDER
 from weakspot.project.project import Project
-from weakspot.store.names import packed_hashes
+from weakspot.store.array_files import packed_hashes
 from weakspot.testing.fakes import PlantedEmbedder
 from weakspot.testing.planted import CHUNK, plant
 from weakspot.testing.planted_problems import rare

@@ -24,23 +24,21 @@ from PIL import Image
 
 from weakspot.core.dataset import Split, Task
 from weakspot.core.errors import WeakspotError
-from weakspot.generation.counterfactual_page import write_counterfactuals
-from weakspot.generation.counterfactuals import CounterfactualRequest
-from weakspot.generation.generate import GenerateRequest
-from weakspot.generation.generated_folder import read_generated
-from weakspot.generation.search_page import write_search
-from weakspot.generation.search_run import SearchRequest
-from weakspot.lab.refine.page import write_refinement
-from weakspot.lab.refine.projects import refine_project
-from weakspot.lab.refine.request import PLAIN, RANDOM, RefineRequest
-from weakspot.lab.refine.wording import headline
-from weakspot.media.image_grid import labelled_grid
-from weakspot.pipeline.settings import DataSettings, PartSettings, Settings
-from weakspot.pipeline.wiring import build_classifier
-from weakspot.project.demo_network import network, untrained_head
+from weakspot.data.image_grid import labelled_grid
+from weakspot.generate.counterfactual_page import write_counterfactuals
+from weakspot.generate.counterfactuals import CounterfactualRequest
+from weakspot.generate.generated_folder import GenerateRequest, read_generated
+from weakspot.generate.search_page import write_search
+from weakspot.generate.search_run import SearchRequest
+from weakspot.project.demo import network, untrained_head
 from weakspot.project.example_data import groceries
 from weakspot.project.project import Project
-from weakspot.repair.head_training import HeadTrainer
+from weakspot.project.refine.page import headline, write_refinement
+from weakspot.project.refine.projects import refine_project
+from weakspot.project.refine.request import PLAIN, RANDOM, RefineRequest
+from weakspot.repair.training.trainer import HeadTrainer
+from weakspot.run.settings import DataSettings, PartSettings, Settings
+from weakspot.run.wiring import build_classifier
 
 N_EACH, N_COUNTERFACTUAL = 30, 40
 USUAL = {Split.TRAIN: 60, Split.VALIDATION: 40, Split.TEST: 20}

@@ -18,11 +18,11 @@ import time
 import warnings
 from pathlib import Path
 
-from weakspot.backends.torch.device import declare_torchvision_operators
-from weakspot.core.generation_requests import GenerationRequest
+from weakspot.core.generated import GenerationRequest
 from weakspot.core.registry import part_class
-from weakspot.generation.quality import QualityCheck
-from weakspot.generation.service.service import GeneratorService
+from weakspot.generate.quality import QualityCheck
+from weakspot.generate.service import GeneratorService
+from weakspot.models.torch.device import declare_torchvision_operators
 from weakspot.store.generated_images import GeneratedImageStore
 
 SIDE = 256

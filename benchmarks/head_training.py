@@ -25,12 +25,10 @@ import time
 import numpy as np
 
 from weakspot.core.dataset import Task
-from weakspot.repair.head_training import HeadTrainer
-from weakspot.repair.head_training.descent import Patience
-from weakspot.repair.head_training.objective import Beginning
-from weakspot.repair.head_training.problem import Problem
-from weakspot.repair.head_training.solvers import ExactSolver
-from weakspot.repair.head_training.threads import workers_for
+from weakspot.repair.training.descent import Patience
+from weakspot.repair.training.objective import Beginning
+from weakspot.repair.training.problem import Problem, workers_for
+from weakspot.repair.training.trainer import ExactSolver, HeadTrainer
 
 DECAY, RATE, MOMENTUM = 5e-4, 0.2, 0.9
 EPOCHS, NEAR = 1_000, 1e-3

@@ -17,9 +17,9 @@ from starlette.testclient import TestClient
 
 from weakspot.core.assistants import Assistants
 from weakspot.core.samples import EmbeddingSpace, SampleSet
-from weakspot.pipeline.preparation import CLIP, EmbedResult, Prepared
-from weakspot.pipeline.settings import Settings
 from weakspot.project.project import Project
+from weakspot.run.preparation import CLIP, EmbedResult, Prepared
+from weakspot.run.settings import Settings
 from weakspot.store.project import ProjectStore
 from weakspot.testing.fakes import PlantedEmbedder
 from weakspot.testing.planted import plant

@@ -15,13 +15,13 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from weakspot.backends.embedded.encoder import EmbeddedDefault
 from weakspot.lab.align.evaluation import (
     area_under_curve,
     class_embeddings,
     phrasings,
     zero_shot_accuracy,
 )
+from weakspot.models.embedded.encoder import EmbeddedDefault
 from weakspot.project.example_data import groceries
 
 CLASSES = ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]

@@ -23,9 +23,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
-from weakspot.generation.generate import GenerateRequest
+from weakspot.generate.generated_folder import GenerateRequest
 from weakspot.project.project import Project
-from weakspot.store.names import packed_hashes
+from weakspot.store.array_files import packed_hashes
 from weakspot.testing.planted import plant
 from weakspot.testing.planted_problems import rare
 

@@ -24,9 +24,9 @@ LARGEST = 100_000_000
 INGEST = """
 import sys, time
 from pathlib import Path
-from weakspot.pipeline.ingestion import ingest
-from weakspot.engine.local import LocalEngine
-from weakspot.ingest.open_source import open_source
+from weakspot.run.ingestion import ingest
+from weakspot.data.engine.local import LocalEngine
+from weakspot.data.open_source import open_source
 from weakspot.store.project import ProjectStore
 begun = time.perf_counter()
 summary = ingest(ProjectStore.create(Path(sys.argv[1])), open_source(sys.argv[2]), engine=LocalEngine())
@@ -36,7 +36,7 @@ print(summary.n_samples, peak, seconds, summary.n_read, summary.n_reused)
 """
 RESUME = """
 import sys, time
-from weakspot.ingest.open_source import open_source
+from weakspot.data.open_source import open_source
 source = open_source(sys.argv[1])
 next(iter(source.read()))
 begun = time.perf_counter()

@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 from million_worlds import parts
 
-from weakspot.backends.given_embeddings import GivenEmbeddings
-from weakspot.pipeline.models.classification import classify
-from weakspot.pipeline.models.embedding import embed
-from weakspot.pipeline.wiring import build_engine
+from weakspot.models.given_embeddings import GivenEmbeddings
 from weakspot.project.project import Project
-from weakspot.store.names import packed_hashes
+from weakspot.run.classification import classify
+from weakspot.run.embedding import embed
+from weakspot.run.wiring import build_engine
+from weakspot.store.array_files import packed_hashes
 
 PUT_ROWS = 65_536
 MEASURED = ("VmHWM", "RssAnon", "RssFile")

@@ -11,18 +11,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from weakspot.core.arrays import generator
 from weakspot.core.dataset import SPLIT_ORDER, Task
 from weakspot.core.heads import Head
 from weakspot.core.roles import ClassifierOutput
-from weakspot.core.seeding import generator
 from weakspot.testing.fakes import PlantedClassifier, PlantedEmbedder
-from weakspot.testing.planted import CHUNK, PlantedWorld, plant
-from weakspot.testing.planted_features import (
+from weakspot.testing.planted import (
+    CHUNK,
     CLIP_DIMENSION,
     FEATURE_DIMENSION,
     OwnFeatures,
+    PlantedWorld,
     noise,
     phrase_embeddings,
+    plant,
 )
 from weakspot.testing.planted_problems import rare
 

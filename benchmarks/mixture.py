@@ -22,9 +22,13 @@ from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.failures import FailureCriterion
 from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.discover.mixture import MixtureDiscoverer
-from weakspot.discover.mixture.mixture_fit import FitSettings, Material, fit_mixture
-from weakspot.discover.mixture.reduction import fit_reduction
-from weakspot.discover.mixture.starting import k_means_parts
+from weakspot.discover.mixture_fit import (
+    FitSettings,
+    Material,
+    fit_mixture,
+    fit_reduction,
+    k_means_parts,
+)
 
 N_CLASSES, N_KINDS, N_COMPONENTS, N_DIMENSIONS = 10, 6, 25, 128
 WANTED_SPEED, WANTED_LIKELIHOOD = 2.0, -0.1

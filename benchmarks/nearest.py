@@ -19,10 +19,8 @@ import numpy as np
 from numba import njit
 
 from weakspot.core.arrays import FloatArray
-from weakspot.nearest.approximate import approximate, recall
-from weakspot.nearest.quantised import quantise_shards
-from weakspot.nearest.scan import Nearest, nearest_rows, rows_above
-from weakspot.nearest.shards import EmbeddingShards
+from weakspot.project.nearest_indexes import approximate, quantise_shards, recall
+from weakspot.project.nearest_rows import EmbeddingShards, Nearest, nearest_rows, rows_above
 
 N_CENTRES = 1000
 N_WANTED = 20

@@ -19,21 +19,20 @@ from pathlib import Path
 import numpy as np
 from starlette.testclient import TestClient
 
-from weakspot.core.arrays import FloatArray, unit_rows
+from weakspot.core.arrays import FloatArray, child_seed, unit_rows
 from weakspot.core.assistants import Assistants, EmbedTexts
 from weakspot.core.dataset import Split, dataset_from_columns
 from weakspot.core.run import RunRecord
 from weakspot.core.samples import EmbeddingSpace, SampleSet
-from weakspot.core.seeding import child_seed
-from weakspot.pipeline.preparation import EmbedResult, Prepared
-from weakspot.pipeline.settings import Settings
 from weakspot.project.project import Project
+from weakspot.run.preparation import EmbedResult, Prepared
+from weakspot.run.settings import Settings
 from weakspot.store.project import ProjectStore
 from weakspot.testing.fakes import PlantedEmbedder
 from weakspot.testing.planted import plant
 from weakspot.testing.planted_problems import rare
 from weakspot.web.application import create_app
-from weakspot.web.jobs.runner import JobRunner
+from weakspot.web.jobs import JobRunner
 from weakspot.web.server_parts import ServerParts
 from weakspot.web.services.workspace import Workspace
 from weakspot.web.state.store import StateStore
@@ -179,7 +178,7 @@ def measured(
 
 def text_side(n_requests: int) -> dict[str, float]:
     """Time the two texts of one phrase through the embedded default."""
-    from weakspot.backends.embedded.encoder import EmbeddedDefault
+    from weakspot.models.embedded.encoder import EmbeddedDefault
 
     embedder = EmbeddedDefault(threads=2)
     embedder.embed_texts(["a first text"])

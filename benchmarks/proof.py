@@ -25,6 +25,7 @@ from proof_counts import (
     figure,
 )
 
+from weakspot.core.arrays import generator
 from weakspot.core.assistants import Assistants
 from weakspot.core.dataset import Split, dataset_from_columns
 from weakspot.core.errors import WeakspotError
@@ -33,11 +34,9 @@ from weakspot.core.failures import FailureCriterion
 from weakspot.core.registry import part_class
 from weakspot.core.rules import ColumnRule
 from weakspot.core.samples import SampleSet
-from weakspot.core.seeding import generator
 from weakspot.core.slices import DataUse, FailureSlice
 from weakspot.core.statistics import wilson_interval
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_features import phrase_embeddings
+from weakspot.testing.planted import phrase_embeddings, plant
 from weakspot.testing.planted_problems import label_noise, nothing, rare, spurious
 from weakspot.verify.cause import CauseFinder
 from weakspot.verify.halves import split_halves

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from weakspot.core.count_statistics import fisher_ps
-from weakspot.core.seeding import generator
-from weakspot.core.statistics import CORRECTIONS, adjusted_p_values
+from weakspot.core.arrays import generator
+from weakspot.core.statistics import CORRECTIONS, adjusted_p_values, fisher_ps
 from weakspot.verify.holdout import EQUAL_PART, LARGEST_WEIGHT
 
 ALPHA, SCREEN_P, MOST = 0.1, 0.05, 200

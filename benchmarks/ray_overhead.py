@@ -20,11 +20,10 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from weakspot.backends.onnx.session import make_session
-from weakspot.engine.cluster import RayEngine
-from weakspot.engine.local import LocalEngine
-from weakspot.engine.ray_workers import connect_ray
-from weakspot.media.images import decode_image
+from weakspot.data.engine.cluster import RayEngine, connect_ray
+from weakspot.data.engine.local import LocalEngine
+from weakspot.data.images import decode_image
+from weakspot.models.onnx.session import make_session
 
 SIDE = 224
 WIDTH = 768

@@ -22,11 +22,10 @@ from planted_refine.planted_worlds import (
 )
 from scipy.stats import t as student
 
-from weakspot.lab.collective.family import Family
-from weakspot.lab.refine.family_refinement import HELD_OUT, TEST, refine_family
-from weakspot.lab.refine.refinement import refine_model
-from weakspot.lab.refine.request import RANDOM, REFINE, RefineRequest
-from weakspot.lab.refine.subjects import Subject
+from weakspot.project.collective import Family
+from weakspot.project.refine.refinement import HELD_OUT, TEST, refine_family, refine_model
+from weakspot.project.refine.request import RANDOM, REFINE, RefineRequest
+from weakspot.project.refine.training import Subject
 from weakspot.testing.scenes import FACTORS
 
 PROBLEMS = (

@@ -22,20 +22,28 @@ from itertools import cycle
 import numpy as np
 from PIL import Image
 
+from weakspot.core.arrays import generator
 from weakspot.core.roles import GeneratedImage
-from weakspot.core.seeding import generator
-from weakspot.generation.search.caption_measurement import SequentialDesign
-from weakspot.generation.search.finding import search_failures
-from weakspot.generation.search.memory_sampler import MemorySampler
-from weakspot.generation.search.prompts import sentences_of
-from weakspot.generation.search.refinement import n_content_words
-from weakspot.generation.search.search_records import CaptionSearch
-from weakspot.generation.search.sequential import fixed_design
+from weakspot.generate.search.finding import CaptionSearch, search_failures
+from weakspot.generate.search.memory_sampler import MemorySampler
+from weakspot.generate.search.prompts import sentences_of
+from weakspot.generate.search.refinement import n_content_words
+from weakspot.generate.search.sequential import fixed_design
+from weakspot.generate.search.trials import SequentialDesign
 from weakspot.testing.fakes import PlantedCaptioner, PlantedEmbedder, planted_classifier
-from weakspot.testing.marker import CELLS, N_INSTANCES, read_marker, write_marker
 from weakspot.testing.planted import plant
 from weakspot.testing.planted_problems import PlantedProblem
-from weakspot.testing.scenes import FACTOR_NAMES, FACTORS, KINDS, factors_of, scene_from_phrase
+from weakspot.testing.scenes import (
+    CELLS,
+    FACTOR_NAMES,
+    FACTORS,
+    KINDS,
+    N_INSTANCES,
+    factors_of,
+    read_marker,
+    scene_from_phrase,
+    write_marker,
+)
 
 BASELINE_RANGE = (0.05, 0.25)
 VALUE_RANGE = (0.5, 0.9)

@@ -14,9 +14,9 @@ import numpy as np
 from PIL import Image
 from segment_scenes import TrueScene, material, scenes
 
-from weakspot.backends.embedded.encoder import EmbeddedDefault
-from weakspot.backends.embedded.segmenter import EmbeddedSegmenter
 from weakspot.core.roles import ObjectMask
+from weakspot.models.embedded.encoder import EmbeddedDefault
+from weakspot.models.embedded.segmenter import EmbeddedSegmenter
 
 REPORTED_HALF = 1
 SEED = 2

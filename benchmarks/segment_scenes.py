@@ -16,8 +16,8 @@ from embedded_images import STAMP_KINDS, run
 from PIL import Image, ImageOps
 from pyarrow import parquet
 
-from weakspot.backends.packages.registry_source import fetch
 from weakspot.core.arrays import ByteArray, FloatArray
+from weakspot.models.packages.registry_source import fetch
 from weakspot.project.example_data import GROCERIES
 
 Kind = Literal["one", "cut", "heap"]

@@ -19,17 +19,16 @@ from dataclasses import replace
 import numpy as np
 from sequential_worlds import ALPHA, DESIGN, GAIN, KNOWN_GAIN, MOST_CAPTIONS, World, mean_of, show
 
-from weakspot.core.count_statistics import fisher_ps
-from weakspot.core.seeding import generator
-from weakspot.core.statistics import q_values
-from weakspot.generation.search.caption_measurement import SequentialDesign
-from weakspot.generation.search.sequential import (
+from weakspot.core.arrays import generator
+from weakspot.core.statistics import fisher_ps, q_values
+from weakspot.generate.search.sequential import (
     FixedDesign,
     contrast_intervals,
     fixed_design,
     log_evidence,
     rate_interval,
 )
+from weakspot.generate.search.trials import SequentialDesign
 
 BASELINES, SIZES = (0.05, 0.1, 0.15), (10, 20, 30)
 PLANTED = ((0.5,), (0.7,), (0.9,), (0.5, 0.7, 0.9), (0.6, 0.8))

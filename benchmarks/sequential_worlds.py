@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from weakspot.core.arrays import generator
 from weakspot.core.failures import FailureCriterion
-from weakspot.core.seeding import generator
-from weakspot.generation.search.caption_measurement import SequentialDesign, WorstGroupObjective
-from weakspot.generation.search.sampling import SampledImages
+from weakspot.generate.search.series import SampledImages
+from weakspot.generate.search.trials import CaptionTrials, SequentialDesign
 
 ALPHA, GAIN, MOST_CAPTIONS = 0.05, 0.1, 40
 
@@ -73,7 +73,7 @@ class World:
         """Return the share of planted ones found, that of false ones among the found, and the images of every kind."""
         captions = [f"caption {place}" for place in range(self.n_captions)]
         rates = {BASELINE: self.baseline, **dict(zip(captions, self.rates, strict=True))}
-        group_objective = WorstGroupObjective(
+        group_objective = CaptionTrials(
             KnownRates(rates, self.seed),
             class_name="fly",
             criterion=FailureCriterion(),

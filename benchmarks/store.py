@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 
 from weakspot.core.dataset import RawSample
-from weakspot.engine.local import LocalEngine
-from weakspot.ingest.assembly_settings import AssemblySettings
-from weakspot.pipeline.ingestion import ingest
-from weakspot.store.names import packed_hashes
+from weakspot.data.assemble import AssemblySettings
+from weakspot.data.engine.local import LocalEngine
+from weakspot.run.ingestion import ingest
+from weakspot.store.array_files import packed_hashes
 from weakspot.store.project import ProjectStore
 
 ENCODER_ID = "benchmark"
@@ -27,7 +27,7 @@ ENCODER_ID = "benchmark"
 OPEN = """
 import json, sys, time
 started = time.perf_counter()
-from weakspot.store.names import packed_hashes
+from weakspot.store.array_files import packed_hashes
 from weakspot.store.project import ProjectStore
 imported, processor = time.perf_counter(), time.process_time()
 def resident():

@@ -16,17 +16,17 @@ from pathlib import Path
 
 import numpy as np
 
-from weakspot.backends.embedded.encoder import PROJECTION_PATH, EmbeddedDefault
 from weakspot.core.assistants import Assistants
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.failures import ClassProblem
-from weakspot.core.projection import TextProjection
 from weakspot.core.samples import SampleSet
+from weakspot.data.images import decode_image
 from weakspot.discover.hypothesis import HypothesisDiscoverer
-from weakspot.lexicon.wordnet import ancestors
-from weakspot.media.images import decode_image
-from weakspot.pipeline.suggestions import TOP, SuggestionSource
+from weakspot.models.embedded.encoder import PROJECTION_PATH, EmbeddedDefault
+from weakspot.models.text_side import TextProjection
 from weakspot.project.example_data import groceries
+from weakspot.run.suggestions import TOP, SuggestionSource
+from weakspot.words.wordnet import ancestors
 
 RATES = 0.75, 0.08
 N_PER_KIND = 45

@@ -20,13 +20,12 @@ import numpy as np
 import onnxruntime
 from PIL import Image
 
-from weakspot.backends.loaded_once import LoadedOnce
-from weakspot.backends.onnx.session import make_session
-from weakspot.backends.preprocessing import Preprocessing
-from weakspot.core.registry import part_class
-from weakspot.core.sending import Sendable
-from weakspot.embed.encode import EmbedderModel, ImageRequest, map_images
-from weakspot.media.images import content_hash, decode_image
+from weakspot.core.registry import Sendable, part_class
+from weakspot.data.embed import EmbedderModel, ImageRequest, map_images
+from weakspot.data.images import content_hash, decode_image
+from weakspot.models.loading import LoadedOnce
+from weakspot.models.onnx.session import make_session
+from weakspot.models.preprocessing import Preprocessing
 
 SIDE = 224
 WARM_UP = 2

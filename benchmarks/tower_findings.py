@@ -16,11 +16,10 @@ from generated_photographs import SETS, trained_settings
 
 from weakspot.core.dataset import Split
 from weakspot.core.run import RunRecord
-from weakspot.pipeline.settings import EmbedderSettings, Settings
-from weakspot.pipeline.witness_settings import WitnessSettings
 from weakspot.project.demo import choose_samples
 from weakspot.project.example_data import groceries
 from weakspot.project.project import Project
+from weakspot.run.settings import EmbedderSettings, Settings, WitnessSettings
 
 PRECISIONS = ("float32", "int8")
 USUAL = {Split.TRAIN: 30, Split.VALIDATION: 40}

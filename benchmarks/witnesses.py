@@ -21,16 +21,14 @@ from PIL import Image, ImageOps
 sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 from teaching_writing import LEARN, MEASURE, WORDS
 
-from weakspot.backends.embedded.encoder import EmbeddedDefault
 from weakspot.core.roles import ObjectMask
 from weakspot.lab.align.attribute_images import COLOURS, FILTERS, plain_background, recolour
 from weakspot.lab.align.evaluation import area_under_curve
 from weakspot.lab.align.written_images import WRITINGS
-from weakspot.pipeline.models.witnesses.building import build_witnesses
-from weakspot.pipeline.models.witnesses.masks import MasksWitness
-from weakspot.pipeline.models.witnesses.witness import SEEN
-from weakspot.pipeline.witness_settings import WitnessSettings
+from weakspot.models.embedded.encoder import EmbeddedDefault
 from weakspot.project.example_data import groceries
+from weakspot.run.settings import WitnessSettings
+from weakspot.run.witnesses import SEEN, MasksWitness, build_witnesses
 
 SIDE = 224
 CIFAR = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")

@@ -12,15 +12,16 @@ import numpy as np
 import skops.io
 from sklearn.linear_model import LogisticRegression
 
-from weakspot import FailureSlice, RepairPlan, Split
-from weakspot.backends.sklearn.classifier import SklearnClassifier
-from weakspot.backends.training_weights import read_training_weights
+from weakspot.core.dataset import Split
+from weakspot.core.heads import RepairMaterial
+from weakspot.core.repairs import RepairPlan
 from weakspot.core.rules import ColumnRule
-from weakspot.core.slices import DataUse
-from weakspot.core.training_sets import RepairMaterial
+from weakspot.core.slices import DataUse, FailureSlice
+from weakspot.models.sklearn.classifier import SklearnClassifier
+from weakspot.models.training_weights import read_training_weights
 from weakspot.repair.export import export_repair
-from weakspot.repair.head_training import HeadTrainer
-from weakspot.repair.methods.slice_balanced import SliceBalancedRepairer
+from weakspot.repair.strategies.reweighting import SliceBalancedRepairer
+from weakspot.repair.training.trainer import HeadTrainer
 from weakspot.testing.planted import plant
 from weakspot.testing.planted_problems import rare
 
@@ -78,7 +79,7 @@ for title, rows in (("green discs", green.members(test, discs)), ("all", test.ro
     ]
     print(f"{title}: {right[0]:.0%} -> {right[1]:.0%} of {len(rows)}")
 
-# %% For training the whole network yourself: weakspot.backends.torch_sampler.WeightedSamples draws by this table
+# %% For training the whole network yourself: weakspot.models.training_weights.WeightedSamples draws by this table
 table = read_training_weights(folder / "repaired" / "training_weights.csv")
 print(
     f"exported: {len(table.sample_ids)} training samples, weights {table.weights.min():.2f} to {table.weights.max():.2f}"

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from weakspot.core.user_cache import user_cache_folder
+from weakspot.core.machine import user_cache_folder
 
 # What fixtures need is imported by them: a run of one small test file must not wait for the whole package.
 os.environ.setdefault(
@@ -23,7 +23,7 @@ os.environ.setdefault(
 os.environ.setdefault(
     "WEAKSPOT_KERNELS", str(user_cache_folder() / "kernels")
 )  # tests with a cache folder of their own must not compile everything again
-LONG_SECONDS = {"browser": 900, "end_to_end": 1200, "faults": 600, "integrations": 600}
+LONG_SECONDS = {"browser": 900, "end_to_end": 1200, "faults": 600, "tools": 600}
 """Most seconds of a test in folders whose tests start servers, browsers and other processes; elsewhere pyproject.toml says it."""
 BEGUN_FIRST = (
     "browser",
@@ -32,10 +32,10 @@ BEGUN_FIRST = (
     "test_site.py",
     "web",
     "faults",
-    "integrations",
-    "engine",
+    "tools",
+    "data",
     "lab",
-    "generation",
+    "generate",
 )
 """What has files that take long: begun last, one of them would keep one process busy while the others have ended."""
 TOGETHER = ("tests/browser/",)
@@ -146,7 +146,7 @@ def fruit_folder(tmp_path_factory) -> Path:
 
 
 def _write_fruit(folder: Path) -> None:
-    from weakspot.project.demo_network import network
+    from weakspot.project.demo import network
 
     draws = np.random.default_rng(5)
     rows: list[tuple[str, str, str, str]] = []
@@ -181,7 +181,7 @@ def _trained(shown: np.ndarray, rows: list[tuple[str, str, str, str]]):
     from sklearn.linear_model import LogisticRegression
 
     from weakspot.core.heads import Head
-    from weakspot.project.demo_network import FEATURE_SCALE, SHARPNESS, prototypes
+    from weakspot.project.demo import FEATURE_SCALE, SHARPNESS, prototypes
 
     closeness = SHARPNESS * (2 * shown @ prototypes().T - (prototypes() ** 2).sum(axis=1))
     shares = np.exp(closeness - closeness.max(axis=1, keepdims=True))
@@ -250,7 +250,7 @@ def family(tmp_path_factory):
 
 
 def _project(folder, entries, embeddings, model):
-    from weakspot.backends.sklearn.classifier import SklearnClassifier
+    from weakspot.models.sklearn.classifier import SklearnClassifier
     from weakspot.project.project import Project
 
     folder.mkdir()

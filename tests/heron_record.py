@@ -1,11 +1,23 @@
 """A run as in the story of the herons: one class fails as a whole, because its evaluation images look unlike training."""
 
-from weakspot.core.advice import Advice, AdviceKind
-from weakspot.core.class_findings import ClassFinding, ClassFindingKind
-from weakspot.core.evidence import Cause, CauseFinding, Evidence, Interval, Verdict
-from weakspot.core.preflight import CheckState, PreflightCheck
+from weakspot.core.evidence import (
+    Cause,
+    CauseFinding,
+    ClassFinding,
+    ClassFindingKind,
+    Evidence,
+    Interval,
+    Verdict,
+)
 from weakspot.core.rules import ColumnRule
-from weakspot.core.run import ClassifierFacts, RunRecord
+from weakspot.core.run import (
+    Advice,
+    AdviceKind,
+    CheckState,
+    ClassifierFacts,
+    PreflightCheck,
+    RunRecord,
+)
 from weakspot.core.slices import DataUse, FailureSlice, SliceName
 
 USE = DataUse(name="half", n_samples=104, digest="d")

@@ -13,7 +13,7 @@ import typer.main
 from PIL import Image
 
 from weakspot.cli.main import app
-from weakspot.pipeline.settings import Settings
+from weakspot.run.settings import Settings
 from weakspot.testing.planted import plant
 from weakspot.testing.planted_problems import rare
 

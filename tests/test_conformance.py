@@ -10,17 +10,18 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from tests.backends import (
+from tests.data.engine import tiny_engines
+from tests.models import (
     tiny_images,
     tiny_mask_server,
     tiny_models,
     tiny_segmenters,
     tiny_speakers,
 )
-from tests.engine import tiny_engines
 
 from weakspot.core.registry import ROLES, part_class, registered
-from weakspot.testing.checks import checks_for, material, needed_arguments
+from weakspot.testing import material
+from weakspot.testing.checks import checks_for, needed_arguments
 from weakspot.testing.fakes import planted_classifier
 
 Factory = Callable[[], object]

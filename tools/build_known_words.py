@@ -34,10 +34,7 @@ from known_word_truths import OF_SCENES, PLAIN
 from teaching_images import NUMBERS, STYLE_TEXTS
 from teaching_writing import LEARN, read_or_embed
 
-from weakspot.backends.embedded.encoder import PROJECTION_PATH
 from weakspot.core.arrays import unit_rows
-from weakspot.core.projection import TextProjection
-from weakspot.core.text_memory import TextMemory, bare_phrase
 from weakspot.lab.align.aligning import EncodeSentences, sentence_encoder
 from weakspot.lab.align.attribute_images import COLOURS
 from weakspot.lab.align.remembering import (
@@ -49,6 +46,8 @@ from weakspot.lab.align.remembering import (
     read_word_embeddings,
     read_words,
 )
+from weakspot.models.embedded.encoder import PROJECTION_PATH
+from weakspot.models.text_side import TextMemory, TextProjection, bare_phrase
 
 LEAST_CAPTIONS = 15
 BLEND = 0.5

@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.terminal_theme import SVG_EXPORT_THEME
 
-from weakspot.cli.first_lines import answer_lines
+from weakspot.cli.results import answer_lines
 from weakspot.project.project import Project
 from weakspot.report.first_answer import first_answer
 

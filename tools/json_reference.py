@@ -8,16 +8,16 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from weakspot.compare.comparison import Comparison
 from weakspot.core.run import RunRecord
-from weakspot.generation.generate import GenerateResult
-from weakspot.generation.search.counterfactuals import CounterfactualSeries
-from weakspot.generation.search_run import SearchRecord
-from weakspot.nearest.images import NearestResult
-from weakspot.pipeline.ingestion import IngestResult
-from weakspot.pipeline.phrase_answers import AskResult
-from weakspot.pipeline.preparation import EmbedResult
-from weakspot.release.result import PolicyResult
+from weakspot.gate.result import PolicyResult
+from weakspot.generate.counterfactuals import CounterfactualSeries
+from weakspot.generate.generated_folder import GenerateResult
+from weakspot.generate.search_run import SearchRecord
+from weakspot.project.comparison import Comparison
+from weakspot.project.nearest import NearestResult
+from weakspot.run.ingestion import IngestResult
+from weakspot.run.phrase_questions import AskResult
+from weakspot.run.preparation import EmbedResult
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference" / "schema"
 ANSWERS = {

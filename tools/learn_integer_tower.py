@@ -14,12 +14,10 @@ import onnx
 import onnxruntime
 from PIL import Image
 
-from weakspot.backends.embedded.dequantise import dequantise
-from weakspot.backends.embedded.encoder import EmbeddedDefault, known_image
-from weakspot.backends.embedded.image_tower import IMAGE_TOWER
-from weakspot.backends.embedded.integer_products import Product
-from weakspot.backends.embedded.integer_tower import RANGES_PATH, read_tower
-from weakspot.backends.packages.registry_source import fetch
+from weakspot.models.embedded.encoder import EmbeddedDefault, known_image
+from weakspot.models.embedded.image_tower import IMAGE_TOWER, dequantise
+from weakspot.models.embedded.integer_tower import RANGES_PATH, Product, read_tower
+from weakspot.models.packages.registry_source import fetch
 from weakspot.project.example_data import groceries
 
 N_PHOTOGRAPHS = 16

@@ -16,9 +16,8 @@ from PIL import Image
 from segment_scenes import TrueScene, material, scenes
 from sklearn.neural_network import MLPRegressor
 
-from weakspot.backends.embedded.mask_gate import GATE_PATH, Estimator, MaskGate
-from weakspot.backends.embedded.object_finding import found_object, seen, window_around
-from weakspot.backends.embedded.patch_tokens import (
+from weakspot.core.arrays import BoolArray, FloatArray
+from weakspot.models.embedded.patch_tokens import (
     GRID,
     PATCH_MODEL,
     WIDTH,
@@ -27,9 +26,16 @@ from weakspot.backends.embedded.patch_tokens import (
     token_graph_path,
     write_token_graph,
 )
-from weakspot.backends.onnx.session import make_session
-from weakspot.backends.packages.registry_source import fetch
-from weakspot.core.arrays import BoolArray, FloatArray
+from weakspot.models.embedded.segmenter import (
+    GATE_PATH,
+    Estimator,
+    MaskGate,
+    found_object,
+    seen,
+    window_around,
+)
+from weakspot.models.onnx.session import make_session
+from weakspot.models.packages.registry_source import fetch
 
 LEARNING_HALF = 0
 SEED = 1

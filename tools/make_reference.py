@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from weakspot.cli.main import app
 from weakspot.core.registry import OWN_DISTRIBUTION, ROLES, part_class, registered
 from weakspot.core.rules import BUILT_IN_RULES
-from weakspot.pipeline.settings import Settings
+from weakspot.run.settings import Settings
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
 

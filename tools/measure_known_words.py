@@ -28,11 +28,7 @@ from known_word_phrases import SIZED, WRITTEN, scene_phrases
 from known_word_truths import OF_CLASSES, OF_SCENES, SAID
 from teaching_writing import MEASURE
 
-from weakspot.backends.embedded.encoder import MEMORY_PATH, PROJECTION_PATH
-from weakspot.backends.embedded.word_card import CARD_PATH
-from weakspot.core.projection import TextProjection
 from weakspot.core.registry import part_class
-from weakspot.core.text_memory import TextMemory, bare_phrase
 from weakspot.lab.align.aligning import sentence_encoder
 from weakspot.lab.align.measuring import (
     ToldImages,
@@ -42,9 +38,10 @@ from weakspot.lab.align.measuring import (
     embed_images,
     measure_words,
 )
-from weakspot.lexicon.captions import content_words
-from weakspot.lexicon.vocabulary import built_in_vocabulary
-from weakspot.lexicon.wordnet import ancestors
+from weakspot.models.embedded.encoder import CARD_PATH, MEMORY_PATH, PROJECTION_PATH
+from weakspot.models.text_side import TextMemory, TextProjection, bare_phrase
+from weakspot.words.captions import built_in_vocabulary, content_words
+from weakspot.words.wordnet import ancestors
 
 FEWEST_OF_CLASSES, FEWEST_OF_KIND = 8, 4
 DOMAINS = ("animal", "person", "food", "foodstuff", "produce", "plant", "artifact", "object")

@@ -56,7 +56,7 @@ def read_or_embed(work: Path) -> tuple[list[tuple[str, int, str]], np.ndarray]:
     names, rows = work / "scenes.json", work / "scenes.npy"
     if names.is_file() and rows.is_file():
         return [tuple(one) for one in json.loads(names.read_text())], np.load(rows)
-    from weakspot.backends.embedded.encoder import EmbeddedDefault
+    from weakspot.models.embedded.encoder import EmbeddedDefault
 
     embedder = EmbeddedDefault(threads=1)
     drawn = draw(work)

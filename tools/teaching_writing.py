@@ -132,7 +132,7 @@ def read_or_embed(work: Path, fonts: Path) -> tuple[list[tuple[str, int, str]], 
     names, rows = work / "made.json", work / "made.npy"
     if names.is_file() and rows.is_file():
         return [tuple(one) for one in json.loads(names.read_text())], np.load(rows)
-    from weakspot.backends.embedded.encoder import EmbeddedDefault
+    from weakspot.models.embedded.encoder import EmbeddedDefault
 
     embedder = EmbeddedDefault()
     drawn = draw(work, fonts)

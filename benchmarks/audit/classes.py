@@ -16,13 +16,13 @@ from pathlib import Path
 
 import numpy as np
 
-from weakspot.core.class_findings import ClassFinding
 from weakspot.core.dataset import dataset_from_columns
+from weakspot.core.evidence import ClassFinding
 from weakspot.core.failures import FailureCriterion
 from weakspot.core.samples import EmbeddingSpace, SampleSet
-from weakspot.pipeline.class_findings import ask_classes
-from weakspot.pipeline.settings import Settings
-from weakspot.pipeline.verdicts import Asking, judged, open_ledger
+from weakspot.run.class_findings import ask_classes
+from weakspot.run.settings import Settings
+from weakspot.run.verdicts import Asking, judged, open_ledger
 from weakspot.store.project import ProjectStore
 
 FIRST_SEED = 1000

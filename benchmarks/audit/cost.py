@@ -80,7 +80,7 @@ def work(folder: Path, project: Path, case: dict[str, object]) -> None:
     import weakspot
 
     try:
-        from weakspot.backends.given_embeddings import GivenEmbeddings as Given
+        from weakspot.models.given_embeddings import GivenEmbeddings as Given
     except ImportError:
         from weakspot.backends.given_vectors import GivenVectors as Given
     has_auto = Path(str(weakspot.__file__)).with_name("discover").joinpath("clusters").exists()

@@ -9,9 +9,10 @@ import numpy as np
 
 import weakspot
 from audit.questions import Answer
-from weakspot.release.checking import CheckRequest, baseline_of, check, ensure_run
-from weakspot.release.policy import parse_policy
-from weakspot.release.result import Ruling
+from weakspot.gate.check import CheckRequest, check
+from weakspot.gate.policy import parse_policy
+from weakspot.gate.result import Ruling
+from weakspot.gate.runs import baseline_of, ensure_run
 
 CLASSES = ("cup", "bowl")
 RIGHT_BEFORE = 0.9

@@ -11,7 +11,7 @@ import weakspot
 from audit.questions import Answer
 from weakspot.core.dataset import Task
 from weakspot.core.roles import ClassifierOutput, GeneratedImage
-from weakspot.generation.counterfactuals import CounterfactualRequest
+from weakspot.generate.counterfactuals import CounterfactualRequest
 
 CLASSES = ("cup", "bowl")
 SIDE, BLOCKS, CORNER = 16, 8, 2

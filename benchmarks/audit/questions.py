@@ -10,7 +10,7 @@ import numpy as np
 
 import weakspot
 from audit.worlds import WORDS, World
-from weakspot.backends.given_embeddings import GivenEmbeddings
+from weakspot.models.given_embeddings import GivenEmbeddings
 
 ALIKE = 0.5
 AS_INIT_WRITES = {"discover": {"methods": ["auto"]}, "verify": {"scheme": "cross-fit"}}

@@ -15,10 +15,10 @@ from weakspot.core.dataset import METADATA_PREFIX, Split
 from weakspot.core.evidence import Verdict
 from weakspot.core.failures import FailureCriterion
 from weakspot.core.samples import SampleSet
-from weakspot.pipeline import loop
-from weakspot.pipeline.naming import describe_slices
-from weakspot.pipeline.settings import DiscoverSettings, Settings, VerifySettings
-from weakspot.pipeline.stage_clock import new_record
+from weakspot.run import loop
+from weakspot.run.naming import describe_slices
+from weakspot.run.settings import DiscoverSettings, Settings, VerifySettings
+from weakspot.run.stage_clock import new_record
 from weakspot.testing.fakes import PlantedEmbedder
 from weakspot.testing.planted import PlantedWorld, plant
 from weakspot.testing.planted_problems import PlantedProblem

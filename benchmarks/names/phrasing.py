@@ -17,11 +17,10 @@ import numpy as np
 from names.parts import PARTS
 from names.worlds import make_world
 from weakspot.core.samples import SampleSet
-from weakspot.pipeline.hypotheses import ask
-from weakspot.pipeline.phrase_answers import Fit, PhraseAnswer
-from weakspot.pipeline.preparation import Prepared
 from weakspot.project.demo import is_finished_demo, run_demo
 from weakspot.project.project import Project
+from weakspot.run.phrase_questions import Fit, PhraseAnswer, ask
+from weakspot.run.preparation import Prepared
 from weakspot.store.project import ProjectStore
 
 N_NULLS = 10

@@ -13,37 +13,38 @@ import numpy as np
 from PIL import Image
 from pydantic import JsonValue
 
-from weakspot.core.arrays import ByteArray, FloatArray, IntArray
+from weakspot.core.arrays import ByteArray, FloatArray, IntArray, child_seed, generator
 from weakspot.core.assistants import Assistants
 from weakspot.core.dataset import Dataset, Split, Task
 from weakspot.core.errors import RefusedPromptError
 from weakspot.core.failures import FailureCriterion
 from weakspot.core.heads import Head
 from weakspot.core.samples import EmbeddingSpace, SampleSet
-from weakspot.core.seeding import child_seed, generator
-from weakspot.lab.collective.family import FamilyMember
-from weakspot.lab.refine.request import Prompt
-from weakspot.pipeline.preparation import EmbedResult, Prepared
-from weakspot.pipeline.settings import Settings
+from weakspot.project.collective import FamilyMember
+from weakspot.project.refine.request import Prompt
 from weakspot.repair.bench import RepairBench
-from weakspot.repair.head_training import HeadTrainer
+from weakspot.repair.training.trainer import HeadTrainer
+from weakspot.run.preparation import EmbedResult, Prepared
+from weakspot.run.settings import Settings
 from weakspot.testing.fakes import PlantedClassifier, PlantedTextGenerator
-from weakspot.testing.marker import N_INSTANCES
-from weakspot.testing.planted import DEFAULT_CLASSES, PlantedWorld, plant
-from weakspot.testing.planted_features import (
+from weakspot.testing.planted import (
+    DEFAULT_CLASSES,
     FEATURE_DIMENSION,
     OwnFeatures,
+    PlantedWorld,
     noise,
     phrase_embeddings,
+    plant,
 )
 from weakspot.testing.planted_problems import PlantedProblem, ProblemKind
-from weakspot.testing.renderer import render
 from weakspot.testing.scenes import (
     FACTOR_NAMES,
     FACTORS,
     KINDS,
+    N_INSTANCES,
     Scene,
     factors_of,
+    render,
     scene_from_codes,
     scene_from_phrase,
 )

@@ -16,14 +16,13 @@ from preflight.worlds import (
     healthy_answers,
     write_images,
 )
-from weakspot.backends.onnx.classifier import OnnxClassifier
-from weakspot.core.preflight import CheckState
+from weakspot.core.run import CheckState
 from weakspot.core.statistics import exact_interval
-from weakspot.ingest.open_source import open_source
-from weakspot.pipeline.preflight.class_order import check_class_order, named_outputs
-from weakspot.pipeline.preflight.classifier_checks import check_classifier
-from weakspot.pipeline.preflight.source_look import look_at_source
-from weakspot.pipeline.settings import PartSettings, Settings
+from weakspot.data.open_source import open_source
+from weakspot.models.onnx.classifier import OnnxClassifier
+from weakspot.run.preflight.classifier import check_class_order, check_classifier, named_outputs
+from weakspot.run.preflight.source_look import look_at_source
+from weakspot.run.settings import PartSettings, Settings
 
 
 def main() -> None:

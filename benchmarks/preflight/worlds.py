@@ -8,9 +8,8 @@ import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 from PIL import Image
 
-from weakspot.backends.preprocessing import Preprocessing
-from weakspot.pipeline.preflight.answers import LabelledAnswers
-from weakspot.pipeline.preflight.preprocessing import CAFFE, NORMALISATIONS
+from weakspot.models.preprocessing import Preprocessing
+from weakspot.run.preflight.classifier import CAFFE, NORMALISATIONS, LabelledAnswers
 
 SIDE = 32
 PLAIN = Preprocessing(height=SIDE, width=SIDE)

@@ -12,14 +12,12 @@ from repair_results.proving import GivenSlices
 from weakspot.core.arrays import BoolArray, DoubleArray, FloatArray
 from weakspot.core.dataset import SPLIT_ORDER, Split
 from weakspot.core.failures import class_problems
-from weakspot.core.heads import Head
+from weakspot.core.heads import Head, RepairMaterial, TrainingSelection, class_parts
 from weakspot.core.registry import registered
 from weakspot.core.repairs import GroupChange, GroupKind, RepairArm
-from weakspot.core.training_sets import RepairMaterial, TrainingSelection, class_parts
-from weakspot.repair.bench import GROUP_METHODS
-from weakspot.repair.head_training import HeadTrainer
+from weakspot.repair.bench import GROUP_METHODS, PENALTIES, best_penalty, groups_of
 from weakspot.repair.measure import ArmAnswers, measure_arm
-from weakspot.repair.penalty_choice import PENALTIES, best_penalty, groups_of
+from weakspot.repair.training.trainer import HeadTrainer
 
 FEATURES = "features"
 LEFT_OUT = ("plain", "synthetic")

@@ -15,7 +15,7 @@ from repair_results.table import markdown, notes, percent, points
 from repair_results.worlds import world_case
 from weakspot.core.run import StageProgress
 from weakspot.lab.bench.problem import ProblemKind
-from weakspot.pipeline.settings import Settings
+from weakspot.run.settings import Settings
 
 KINDS = ("rare", "correlation")
 SOURCES = (TRUE, "directions")

@@ -13,20 +13,18 @@ from repair_results.cifar_project import CifarImages, cifar_images
 from repair_results.cifar_tables import ALL, BEFORE, CLOSEST, RANDOM, cifar_page
 from repair_results.figures import Figures
 from repair_results.patches import PatchLearner
-from weakspot.core.arrays import BoolArray, FloatArray, IntArray, unit_rows
+from weakspot.core.arrays import BoolArray, FloatArray, IntArray, generator, unit_rows
 from weakspot.core.assistants import Assistants
 from weakspot.core.dataset import SPLIT_ORDER, Split
 from weakspot.core.failures import FailureCriterion, probabilities_of
-from weakspot.core.heads import Head
+from weakspot.core.heads import Head, RepairMaterial
 from weakspot.core.roles import Discoverer, Repairer
 from weakspot.core.run import StageProgress
 from weakspot.core.samples import EmbeddingSpace, SampleSet
-from weakspot.core.seeding import generator
 from weakspot.core.slices import FailureSlice
-from weakspot.core.training_sets import RepairMaterial
-from weakspot.pipeline.settings import Settings
-from weakspot.pipeline.wiring import build_describer, build_part
-from weakspot.repair.head_training import HeadTrainer
+from weakspot.repair.training.trainer import HeadTrainer
+from weakspot.run.settings import Settings
+from weakspot.run.wiring import build_describer, build_part
 
 SHARES = {Split.TRAIN: 0.2, Split.VALIDATION: 0.2, Split.POOL: 0.6}
 ARMS: Mapping[str, tuple[str, Mapping[str, JsonValue]]] = {

@@ -17,14 +17,13 @@ from weakspot.core.errors import StoreError
 from weakspot.core.roles import Embedder
 from weakspot.core.run import StageProgress
 from weakspot.core.samples import EmbeddingSpace
-from weakspot.embed.phrases import embed_phrases
+from weakspot.data.embed import embed_phrases
 from weakspot.lab.bench.images import CIFAR_KINDS, CIFAR_PACKAGE, SIDE, bench_folder, npm_package
-from weakspot.pipeline.models.embedder_choice import choose_embedder
-from weakspot.pipeline.models.embedding import embed
-from weakspot.pipeline.settings import DataSettings, Settings
-from weakspot.pipeline.wiring import build_engine
 from weakspot.project.project import Project
-from weakspot.store.names import packed_hashes
+from weakspot.run.embedding import choose_embedder, embed
+from weakspot.run.settings import DataSettings, Settings
+from weakspot.run.wiring import build_engine
+from weakspot.store.array_files import packed_hashes
 from weakspot.store.project import ProjectStore
 
 FOLDER = "cifar10-directions"

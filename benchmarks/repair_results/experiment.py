@@ -13,7 +13,7 @@ from repair_results.figures import Figures
 from repair_results.journal import UnitJournal
 from weakspot.core.errors import ConfigError
 from weakspot.core.run import StageProgress, no_stage_progress
-from weakspot.pipeline.stage_clock import library_versions
+from weakspot.run.stage_clock import library_versions
 
 DIGITS = 6
 

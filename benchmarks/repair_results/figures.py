@@ -5,9 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 from pydantic import Field
 
-from weakspot.core.arrays import DoubleArray
+from weakspot.core.arrays import DoubleArray, generator
 from weakspot.core.record import Record
-from weakspot.core.seeding import generator
 
 RESAMPLES = 4_000
 TAIL = 0.025

@@ -13,15 +13,14 @@ from repair_results.figures import Figures, in_order
 from repair_results.proving import TRUE, given_slices
 from repair_results.strategies import strategy_figures, words_figures
 from repair_results.table import change_table, markdown, notes, percent
-from weakspot.core.arrays import IntArray
+from weakspot.core.arrays import IntArray, generator
 from weakspot.core.dataset import Split
 from weakspot.core.run import StageProgress
-from weakspot.core.seeding import generator
 from weakspot.lab.bench.photographs import SOURCES as PHOTOGRAPHS
 from weakspot.lab.bench.photographs import photograph_problems
 from weakspot.lab.bench.problem import BenchProblem
 from weakspot.lab.bench.worlds import halve_problem
-from weakspot.pipeline.settings import Settings
+from weakspot.run.settings import Settings
 
 NAME = "groceries"
 SOURCES = (TRUE, "directions")

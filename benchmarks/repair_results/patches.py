@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from weakspot.core.arrays import ByteArray, DoubleArray, FloatArray, IntArray
-from weakspot.core.seeding import generator
+from weakspot.core.arrays import ByteArray, DoubleArray, FloatArray, IntArray, generator
 
 LEAST_VARIANCE = 10.0
 CHUNK = 128

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from repair_results.case import RepairCase
 from weakspot.core.evidence import Evidence, Verdict
 from weakspot.core.slices import FailureSlice
-from weakspot.pipeline.settings import DiscoverSettings, Settings
-from weakspot.pipeline.wiring import build_discoverers, build_verifier
+from weakspot.run.settings import DiscoverSettings, Settings
+from weakspot.run.wiring import build_discoverers, build_verifier
 from weakspot.verify.screening import screened
 
 TRUE = "true slice"

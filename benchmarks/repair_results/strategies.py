@@ -14,12 +14,11 @@ from repair_results.case import TRUTH
 from repair_results.figures import Figures
 from repair_results.proving import TRUE
 from weakspot.core.errors import DataError, ModelError, NotEnoughDataError
+from weakspot.core.heads import RepairMaterial, TrainingSelection
 from weakspot.core.roles import Repairer
-from weakspot.core.training_sets import RepairMaterial, TrainingSelection
-from weakspot.pipeline.wiring import build_part
 from weakspot.repair.bench import GROUP_METHODS
-from weakspot.repair.matched_controls import MATCHED_CONTROLS
-from weakspot.repair.zero_shot import zero_shot
+from weakspot.repair.controls import MATCHED_CONTROLS, zero_shot
+from weakspot.run.wiring import build_part
 
 PLAIN, WORDS, CLIP = "plain", "zero-shot-classes", "clip"
 WITH_CONTROLS = ("slice-balanced", "worst-slice")

@@ -12,12 +12,12 @@ from repair_results.figures import Figures, in_order
 from repair_results.proving import TRUE, given_slices
 from repair_results.strategies import strategy_figures
 from repair_results.table import CHANGES, change_table, notes
+from weakspot.core.arrays import generator
 from weakspot.core.dataset import Split
 from weakspot.core.run import StageProgress
-from weakspot.core.seeding import generator
 from weakspot.lab.bench.problem import ProblemKind, with_attributes
 from weakspot.lab.bench.worlds import planted_problem
-from weakspot.pipeline.settings import Settings
+from weakspot.run.settings import Settings
 
 SOURCES = (TRUE, "directions", "attributes")
 FOUND = "slices found"

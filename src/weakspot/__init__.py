@@ -18,21 +18,20 @@ if TYPE_CHECKING:
     from weakspot.core.run import RunRecord
     from weakspot.core.samples import SampleSet
     from weakspot.core.slices import FailureSlice
-    from weakspot.findings.find import find
-    from weakspot.findings.findings import Findings
-    from weakspot.findings.found import FoundSlice
-    from weakspot.generation.counterfactuals import CounterfactualRequest, CounterfactualResult
-    from weakspot.generation.generate import GenerateRequest, GenerateResult
-    from weakspot.generation.search_run import SearchRequest, SearchResult
-    from weakspot.ingest.arrays import ArraySource
-    from weakspot.ingest.open_source import open_source
-    from weakspot.nearest.images import NearestRequest, NearestResult
-    from weakspot.pipeline.ingestion import IngestResult
-    from weakspot.pipeline.phrase_answers import AskResult
-    from weakspot.pipeline.preparation import EmbedResult
-    from weakspot.pipeline.settings import Settings
+    from weakspot.data.arrays import ArraySource
+    from weakspot.data.open_source import open_source
+    from weakspot.generate.counterfactuals import CounterfactualRequest, CounterfactualResult
+    from weakspot.generate.generated_folder import GenerateRequest, GenerateResult
+    from weakspot.generate.search_run import SearchRequest, SearchResult
+    from weakspot.project.find import find
+    from weakspot.project.findings import Findings, FoundSlice
+    from weakspot.project.nearest import NearestRequest, NearestResult
     from weakspot.project.project import Project
     from weakspot.repair.stage import RepairRequest
+    from weakspot.run.ingestion import IngestResult
+    from weakspot.run.phrase_questions import AskResult
+    from weakspot.run.preparation import EmbedResult
+    from weakspot.run.settings import Settings
 
 __version__ = "0.2.0"
 
@@ -73,38 +72,38 @@ __all__ = [
 ]
 
 _HOMES = {
-    "ArraySource": "weakspot.ingest.arrays",
-    "AskResult": "weakspot.pipeline.phrase_answers",
-    "CounterfactualRequest": "weakspot.generation.counterfactuals",
-    "CounterfactualResult": "weakspot.generation.counterfactuals",
+    "ArraySource": "weakspot.data.arrays",
+    "AskResult": "weakspot.run.phrase_questions",
+    "CounterfactualRequest": "weakspot.generate.counterfactuals",
+    "CounterfactualResult": "weakspot.generate.counterfactuals",
     "Dataset": "weakspot.core.dataset",
-    "EmbedResult": "weakspot.pipeline.preparation",
+    "EmbedResult": "weakspot.run.preparation",
     "Evidence": "weakspot.core.evidence",
     "FailureCriterion": "weakspot.core.failures",
     "FailureSlice": "weakspot.core.slices",
-    "Findings": "weakspot.findings.findings",
-    "FoundSlice": "weakspot.findings.found",
-    "GenerateRequest": "weakspot.generation.generate",
-    "GenerateResult": "weakspot.generation.generate",
+    "Findings": "weakspot.project.findings",
+    "FoundSlice": "weakspot.project.findings",
+    "GenerateRequest": "weakspot.generate.generated_folder",
+    "GenerateResult": "weakspot.generate.generated_folder",
     "Head": "weakspot.core.heads",
-    "IngestResult": "weakspot.pipeline.ingestion",
-    "NearestRequest": "weakspot.nearest.images",
-    "NearestResult": "weakspot.nearest.images",
+    "IngestResult": "weakspot.run.ingestion",
+    "NearestRequest": "weakspot.project.nearest",
+    "NearestResult": "weakspot.project.nearest",
     "Project": "weakspot.project.project",
     "RepairPlan": "weakspot.core.repairs",
     "RepairRequest": "weakspot.repair.stage",
     "RepairResult": "weakspot.core.repairs",
     "RunRecord": "weakspot.core.run",
     "SampleSet": "weakspot.core.samples",
-    "SearchRequest": "weakspot.generation.search_run",
-    "SearchResult": "weakspot.generation.search_run",
-    "Settings": "weakspot.pipeline.settings",
+    "SearchRequest": "weakspot.generate.search_run",
+    "SearchResult": "weakspot.generate.search_run",
+    "Settings": "weakspot.run.settings",
     "Split": "weakspot.core.dataset",
     "Task": "weakspot.core.dataset",
     "Verdict": "weakspot.core.evidence",
     "WeakspotError": "weakspot.core.errors",
-    "find": "weakspot.findings.find",
-    "open_source": "weakspot.ingest.open_source",
+    "find": "weakspot.project.find",
+    "open_source": "weakspot.data.open_source",
 }
 _RENAMED = {"SearchCall": "SearchRequest"}
 

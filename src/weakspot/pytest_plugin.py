@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pytest
 
 if TYPE_CHECKING:
+    from weakspot.gate.result import PolicyResult
     from weakspot.project.project import Project
-    from weakspot.release.result import PolicyResult
 
 POLICY, PROJECT = "--weakspot-policy", "--weakspot-project"
 SHOWN = 50
@@ -75,9 +75,10 @@ def weakspot_check(request: Any) -> WeakspotCheck:
 
 def _result(project: Any, policy: Path | str | None, baseline: Path | str | None) -> "PolicyResult":
     from weakspot.core.errors import WeakspotError
+    from weakspot.gate.check import CheckRequest, check
+    from weakspot.gate.policy import load_policy
+    from weakspot.gate.runs import load_baseline
     from weakspot.project.project import Project
-    from weakspot.release.checking import CheckRequest, check, load_baseline
-    from weakspot.release.policy import load_policy
 
     __tracebackhide__ = True
     try:

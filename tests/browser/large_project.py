@@ -15,13 +15,11 @@ from tests.planted_project import planted_settings
 
 from weakspot.core.dataset import SPLIT_ORDER, Split
 from weakspot.project.project import Project
-from weakspot.store.names import packed_hashes
+from weakspot.store.array_files import packed_hashes
 from weakspot.testing.fakes import planted_classifier
-from weakspot.testing.marker import write_marker
 from weakspot.testing.planted import PlantedWorld, plant
 from weakspot.testing.planted_problems import rare
-from weakspot.testing.renderer import render
-from weakspot.testing.scenes import Scene, scene_from_codes
+from weakspot.testing.scenes import Scene, render, scene_from_codes, write_marker
 
 SHARE, SEED = 0.01, 5
 

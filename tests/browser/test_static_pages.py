@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 from tests.browser.driving import PAGES, PATIENCE, wait_for_image
 
-from weakspot.web.static.export import ExportRequest, export_static
+from weakspot.web.static import ExportRequest, export_static
 
 pytestmark = pytest.mark.network
 

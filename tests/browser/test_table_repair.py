@@ -7,8 +7,8 @@ from playwright.sync_api import expect
 from tests.browser.driving import serving, visiting
 from tests.captioned_table import write_captioned_table
 
-from weakspot.pipeline.settings import Settings
 from weakspot.project.project import Project
+from weakspot.run.settings import Settings
 
 SETTINGS = {"discover": {"methods": ["words"]}, "verify": {"scheme": "cross-fit"}}
 WORK_MILLISECONDS = 180_000

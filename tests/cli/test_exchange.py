@@ -2,14 +2,14 @@ import csv
 import json
 
 import pytest
-from tests.ingest.boxed_data import write_coco
+from tests.data.ingest.boxed_data import write_coco
 from typer.testing import CliRunner
 
 from weakspot.cli.main import app
 from weakspot.core.errors import ConfigError, WeakspotError
-from weakspot.integrations.exchange import EXPORTS, IMPORTS
-from weakspot.web.static import export as static_export
-from weakspot.web.static.export import ExportSummary
+from weakspot.tools.exchange import EXPORTS, IMPORTS
+from weakspot.web import static as static_export
+from weakspot.web.static import ExportSummary
 
 
 def _invoke(*arguments):

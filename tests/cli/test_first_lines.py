@@ -6,12 +6,9 @@ from rich.cells import cell_len
 from rich.console import Console
 from tests.heron_record import class_finding, evidence_of, heron_record, slice_of
 
-from weakspot.cli.first_lines import MOST_LINES, answer_lines, show_run
-from weakspot.core.advice import Advice, AdviceKind
-from weakspot.core.class_findings import ClassFindingKind
-from weakspot.core.evidence import Verdict
-from weakspot.core.preflight import CheckState, PreflightCheck
-from weakspot.core.run import ClassifierFacts
+from weakspot.cli.results import MOST_LINES, answer_lines, show_run
+from weakspot.core.evidence import ClassFindingKind, Verdict
+from weakspot.core.run import Advice, AdviceKind, CheckState, ClassifierFacts, PreflightCheck
 from weakspot.report.first_answer import first_answer
 
 LONG = (

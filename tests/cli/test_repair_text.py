@@ -1,9 +1,7 @@
 import pytest
 
-from weakspot.cli.repair_text import comparison_lines, repair_lines, what_to_do
-from weakspot.cli.run_text import whole_run
-from weakspot.core.advice import Advice, AdviceKind
-from weakspot.core.evidence import Interval
+from weakspot.cli.results import comparison_lines, repair_lines, what_to_do, whole_run
+from weakspot.core.evidence import Interval, Spread
 from weakspot.core.repairs import (
     Aftermath,
     ArmMeasurement,
@@ -16,9 +14,8 @@ from weakspot.core.repairs import (
     SliceAfter,
     SliceStatus,
 )
-from weakspot.core.run import ClassNote, RunRecord
+from weakspot.core.run import Advice, AdviceKind, ClassNote, RunRecord
 from weakspot.core.slices import DataUse
-from weakspot.core.spreads import Spread
 from weakspot.core.statistics import mcnemar_p, wilson_interval
 
 TEST = DataUse(name="test samples", n_samples=1_200, digest="t")

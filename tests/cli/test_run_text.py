@@ -1,6 +1,6 @@
 import pytest
 
-from weakspot.cli import run_text
+from weakspot.cli import results
 from weakspot.core.dataset import Task
 from weakspot.core.evidence import (
     Cause,
@@ -17,7 +17,7 @@ from weakspot.core.evidence import (
 from weakspot.core.rules import ColumnRule
 from weakspot.core.run import MethodRecord, RunRecord
 from weakspot.core.slices import DataUse, FailureSlice, SliceName
-from weakspot.pipeline.ingestion import IngestResult
+from weakspot.run.ingestion import IngestResult
 
 USE = DataUse(name="half", n_samples=51, digest="d")
 
@@ -102,7 +102,7 @@ def record():
 
 
 def test_findings__everything_that_was_looked_into(record):
-    lines = run_text.findings(record).splitlines()
+    lines = results.findings(record).splitlines()
     assert (
         lines[0]
         == "attributes: 1,200 candidates looked at, 30 put forward, 2 passed the screen. No answerer."
@@ -129,25 +129,25 @@ def test_findings__a_fold_that_finds_the_same_again_is_not_told(record):
         }
     )
     assert again.slice_id != green.slice_id
-    assert "also found as" not in run_text.findings(told)
-    assert "same as" not in run_text.findings(told)
+    assert "also found as" not in results.findings(told)
+    assert "same as" not in results.findings(told)
 
 
 def test_findings__a_long_list_is_cut(record):
     old = record.evidence[2]
-    lines = run_text.findings(record.model_copy(update={"evidence": (old,) * 15})).splitlines()
+    lines = results.findings(record.model_copy(update={"evidence": (old,) * 15})).splitlines()
     assert sum("apple: old" in line for line in lines) == 12
     assert lines[-1] == "  not published: 3 more, see the report"
 
 
 def test_findings__doubtful_names_are_marked(record):
     confirmed = record.evidence[2].model_copy(update={"verdict": Verdict.CONFIRMED})
-    shown = run_text.findings(record.model_copy(update={"evidence": (confirmed,)}))
+    shown = results.findings(record.model_copy(update={"evidence": (confirmed,)}))
     assert "in words: a old apple (doubtful: a second check)" in shown
 
 
 def test_candidates__warn_that_nothing_is_confirmed(record):
-    assert "3 candidate slices, none confirmed yet" in run_text.candidates(record)
+    assert "3 candidate slices, none confirmed yet" in results.candidates(record)
 
 
 def test_ingest_lines__bursts_are_said():
@@ -165,11 +165,11 @@ def test_ingest_lines__bursts_are_said():
         has_predictions=False,
         burst_note="40 images come in bursts.",
     )
-    assert "  40 images come in bursts." in run_text.ingest_lines(summary)
+    assert "  40 images come in bursts." in results.ingest_lines(summary)
 
 
 def test_findings__several_slices_begin_with_the_tree(record):
-    from weakspot.core.tree import ClassTree, NodeKind, SliceNode
+    from weakspot.core.evidence import ClassTree, NodeKind, SliceNode
 
     green, _, old = record.slices
     inside = record.evidence[2].model_copy(
@@ -187,7 +187,7 @@ def test_findings__several_slices_begin_with_the_tree(record):
     )
     trees = (ClassTree(class_name="apple", n_failed=17, n_left=1, nodes=nodes),)
     two = record.model_copy(update={"evidence": (record.evidence[0], inside), "trees": trees})
-    lines = run_text.findings(two).splitlines()
+    lines = results.findings(two).splitlines()
     start = lines.index("2 of 2 tested slices confirmed:")
     assert lines[start + 1 : start + 4] == [
         "  apple: 73 % of 22 wrong where green (against 3 % of the rest)",
@@ -197,11 +197,11 @@ def test_findings__several_slices_begin_with_the_tree(record):
     explained = SliceNode(slice_id=old.slice_id, kind=NodeKind.EXPLAINED, parent=green.slice_id)
     tree = ClassTree(class_name="apple", nodes=(nodes[0], explained))
     hidden = two.model_copy(update={"trees": (tree,)})
-    assert "-> apple" not in run_text.findings(hidden)
+    assert "-> apple" not in results.findings(hidden)
     assert (
         "1 confirmed slice more, 1 of them explained by those above: --all shows them"
-        in run_text.findings(hidden)
+        in results.findings(hidden)
     )
-    assert "-> apple: 89 % of 9 wrong where old (explained by the above)" in run_text.findings(
+    assert "-> apple: 89 % of 9 wrong where old (explained by the above)" in results.findings(
         hidden, has_all=True
     )

@@ -87,12 +87,12 @@ def package_logger():
 @pytest.mark.parametrize(("verbosity", "shown"), [(1, ["info"]), (2, ["info", "debug"])])
 def test_start_logging__every_logger_of_the_package(package_logger, capsys, verbosity, shown):
     terminal.start_logging(verbosity)
-    other = logging.getLogger("weakspot.engine.other")
+    other = logging.getLogger("weakspot.data.other")
     other.info("info")
     other.debug("debug")
     lines = capsys.readouterr().err.splitlines()
     assert "weakspot.cli.terminal: weakspot " in lines[0]
-    assert [line.split("weakspot.engine.other: ")[1] for line in lines[1:]] == shown
+    assert [line.split("weakspot.data.other: ")[1] for line in lines[1:]] == shown
 
 
 def test_report_error__the_traceback_goes_to_the_log_only(package_logger, capsys):

@@ -1,6 +1,6 @@
 import numpy as np
 
-from weakspot.core.assistants import NOBODY, Assistants
+from weakspot.core.assistants import NO_ASSISTANTS, Assistants
 
 
 def test_says__measured_words_by_their_area_and_others_not():
@@ -17,4 +17,4 @@ def test_says__nothing_measured__the_trust():
     assert trusting.says(["green"]).tolist() == [0.4]
     silent = Assistants(measured=lambda _: None)
     assert silent.says(["green"]) is None
-    assert NOBODY.says is None
+    assert NO_ASSISTANTS.says is None

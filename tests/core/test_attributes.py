@@ -2,14 +2,14 @@ import pyarrow as pa
 import pytest
 from pydantic import ValidationError
 
-from weakspot.core.attributes import (
+from weakspot.core.dataset import dataset_from_columns
+from weakspot.core.samples import (
     Attribute,
     AttributeBook,
     AttributeValue,
     mark_attributes,
     marked_attributes,
 )
-from weakspot.core.dataset import dataset_from_columns
 
 
 def test_attribute_book__is_the_same_after_a_round_trip_and_names_its_columns():

@@ -1,10 +1,15 @@
 import numpy as np
 import pytest
 
-from weakspot.core.class_embeddings import obstacle, separating_cut, with_embeddings
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.failures import FailureCriterion, class_problems
-from weakspot.core.samples import EmbeddingSpace, SampleSet
+from weakspot.core.samples import (
+    EmbeddingSpace,
+    SampleSet,
+    obstacle,
+    separating_cut,
+    with_embeddings,
+)
 
 
 def _problem():

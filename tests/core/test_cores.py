@@ -1,6 +1,6 @@
 import os
 
-from weakspot.core.cores import available_cores
+from weakspot.core.machine import available_cores
 
 
 def test_available_cores():

@@ -3,9 +3,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weakspot.core.count_statistics import fisher_ps, mcnemar_ps, wilson_intervals
 from weakspot.core.errors import InputError
-from weakspot.core.statistics import fisher_p, mcnemar_p, wilson_interval
+from weakspot.core.statistics import (
+    fisher_p,
+    fisher_ps,
+    mcnemar_p,
+    mcnemar_ps,
+    wilson_interval,
+    wilson_intervals,
+)
 
 
 @st.composite

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from scipy.stats import hypergeom
 
-from weakspot.core.dealt_scores import DealtScores, dealing
+from weakspot.core import group_tests
+from weakspot.core.group_tests import DealtScores
 
 
 def _sums(scores, bins, members, n_draws=20_000, seed=0):
@@ -34,7 +35,7 @@ def test_sums__scores_stay_in_their_bin_and_shares_count():
 def test_sums__same_seed_same_sums_however_many_at_once(monkeypatch):
     scores, members = np.arange(30) < 9, [np.arange(30) < 10]
     whole = _sums(scores, [np.arange(30)], members, n_draws=700)
-    monkeypatch.setattr(dealing, "MOST_NUMBERS", 50)
+    monkeypatch.setattr(group_tests, "MOST_NUMBERS", 50)
     assert _sums(scores, [np.arange(30)], members, n_draws=700).tolist() == whole.tolist()
 
 

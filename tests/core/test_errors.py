@@ -14,8 +14,8 @@ from weakspot.core.errors import (
     WeakspotError,
     raise_all,
 )
-from weakspot.media.images import UnreadableImageError
-from weakspot.media.locations import UnreadableLocationError
+from weakspot.data.images import UnreadableImageError
+from weakspot.data.locations import UnreadableLocationError
 
 
 def test_weakspot_error__sentence_with_all_parts():

@@ -5,6 +5,7 @@ from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.failures import (
     FailureCriterion,
+    LabelHierarchy,
     Side,
     best_f1_thresholds,
     class_problems,
@@ -13,7 +14,6 @@ from weakspot.core.failures import (
     predicted_labels,
     top_classes,
 )
-from weakspot.core.hierarchy import LabelHierarchy
 
 # Four birds and fish; every row says what the classifier gave to robin, crow, trout, pike.
 PROBABILITIES = np.array(

@@ -1,8 +1,7 @@
 import numpy as np
 import pyarrow as pa
 
-from weakspot.core.dataset import dataset_from_columns
-from weakspot.core.groups import group_codes, several_to_a_group
+from weakspot.core.dataset import dataset_from_columns, group_codes, several_to_a_group
 
 
 def _codes(hashes, groups=None):

@@ -1,7 +1,7 @@
 import pytest
 
 from weakspot.core.errors import DataError
-from weakspot.core.hierarchy import LabelHierarchy
+from weakspot.core.failures import LabelHierarchy
 
 
 def test_parent__direct_parent_or_the_label_itself():

@@ -1,7 +1,6 @@
 import numpy as np
 
-from weakspot.core.dataset import dataset_from_columns
-from weakspot.core.identity import identities
+from weakspot.core.dataset import dataset_from_columns, identities
 
 
 def _dataset(places, predictions):

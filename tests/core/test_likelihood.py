@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from weakspot.core.likelihood import IMPOSSIBLE, log_chances, log_ratios
+from weakspot.core.statistics import IMPOSSIBLE, log_chances, log_ratios
 
 
 @pytest.mark.parametrize(("n_samples", "n_failed"), [(100, 10), (60, 55), (3000, 700)])

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from weakspot.core.attributes import mark_attributes
-from weakspot.core.needs import Material, Need, needs_of
+from weakspot.core.samples import Material, Need, mark_attributes, needs_of
 from weakspot.testing.examples import discovery_samples
 
 

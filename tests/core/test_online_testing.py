@@ -7,14 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from weakspot.core.arrays import generator
 from weakspot.core.errors import InputError
-from weakspot.core.online_testing import (
-    Allowance,
-    AskedFamily,
-    online_q_values,
-    spending_share,
-)
-from weakspot.core.seeding import generator
+from weakspot.core.questions import Allowance, AskedFamily, online_q_values, spending_share
 from weakspot.core.statistics import CORRECTIONS
 
 ALPHA = 0.05

@@ -1,6 +1,6 @@
 """How long a step will still take."""
 
-from weakspot.core.pace import next_pace
+from weakspot.core.machine import next_pace
 
 
 def _heard(*messages):

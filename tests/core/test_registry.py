@@ -40,7 +40,7 @@ def test_registered__nothing_is_imported_by_looking():
     script = (
         "import json, sys\nfrom weakspot.core.registry import ROLES, registered\n"
         "[registered(role) for role in ROLES]\n"
-        "print(json.dumps([name for name in sys.modules if name.startswith('weakspot.backends')]))"
+        "print(json.dumps([name for name in sys.modules if name.startswith('weakspot.models')]))"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weakspot.core.seeding import child_seed, generator
+from weakspot.core.arrays import child_seed, generator
 
 
 def test_child_seed__the_same_on_every_machine():

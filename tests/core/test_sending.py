@@ -6,7 +6,7 @@ from threading import Lock
 
 import pytest
 
-from weakspot.core.sending import LeftBehind, Sendable
+from weakspot.core.registry import LeftBehind, Sendable
 
 
 class Kept(LeftBehind):

@@ -4,10 +4,7 @@ import pytest
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.errors import DataError, NotEnoughDataError
 from weakspot.core.failures import Side
-from weakspot.core.rules import IdRule
-from weakspot.core.samples import SampleSet
-from weakspot.core.slices import DataUse, FailureSlice, SliceName
-from weakspot.core.training_sets import (
+from weakspot.core.heads import (
     RepairMaterial,
     balanced_weights,
     class_balanced_weights,
@@ -20,6 +17,9 @@ from weakspot.core.training_sets import (
     value_groups,
     with_mean_one,
 )
+from weakspot.core.rules import IdRule
+from weakspot.core.samples import SampleSet
+from weakspot.core.slices import DataUse, FailureSlice, SliceName
 
 USE = DataUse(name="given", n_samples=0, digest="0" * 32)
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from weakspot.core.user_cache import user_cache_folder
+from weakspot.core.machine import user_cache_folder
 
 
 def test_user_cache_folder__variable_before_platform(monkeypatch, tmp_path):

@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from weakspot.core.waiting import waited_seconds, waiting
+from weakspot.core.machine import waited_seconds, waiting
 
 
 def test_waiting__counts_what_is_within_also_when_it_fails(monkeypatch):

@@ -10,9 +10,13 @@ from weakspot.core.failures import FailureCriterion, Side, unjudged_classes
 from weakspot.core.rules import AllOfRule, ColumnRule
 from weakspot.core.samples import SampleSet
 from weakspot.core.statistics import fisher_p
-from weakspot.discover.attributes import AttributesDiscoverer
-from weakspot.discover.attributes.columns import attribute_table
-from weakspot.discover.attributes.wording import name_words, shared_values, worded
+from weakspot.discover.attributes import (
+    AttributesDiscoverer,
+    attribute_table,
+    name_words,
+    shared_values,
+    worded,
+)
 from weakspot.testing.planted import plant
 from weakspot.testing.planted_problems import nothing, rare, spurious
 
@@ -286,7 +290,7 @@ def test_discover__without_shuffles_chances_are_corrected_p_values():
 
 
 def test_discover__too_many_combinations_lower_the_order(monkeypatch):
-    monkeypatch.setattr("weakspot.discover.attributes.search.MOST_CONSIDERED", 30)
+    monkeypatch.setattr("weakspot.discover.attribute_search.MOST_CONSIDERED", 30)
     columns, draws = _fruit()
     discovery = QUICK.discover(_samples(columns, draws.random(600) < 0.2), TOP_1, seed=0)
     assert discovery.n_considered == 8 + 21
@@ -400,7 +404,7 @@ def test_attribute_table__codes_values_of_all_kinds():
 
 
 def test_attribute_table__assigned_attributes_are_preferred():
-    from weakspot.core.attributes import mark_attributes
+    from weakspot.core.samples import mark_attributes
 
     dataset = _samples(
         {"colour": ["red", "green"] * 3, "site": ["a", "b"] * 3}, [False] * 6

@@ -7,8 +7,7 @@ from weakspot.core.dataset import Split, dataset_from_columns
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.failures import FailureCriterion, Side
 from weakspot.core.samples import EmbeddingSpace, SampleSet
-from weakspot.discover.directions import DirectionsDiscoverer
-from weakspot.discover.directions.sources import mean_and_deviation, stratified_part
+from weakspot.discover.directions import DirectionsDiscoverer, mean_and_deviation, stratified_part
 from weakspot.testing.planted import plant
 from weakspot.testing.planted_problems import nothing, rare
 
@@ -279,7 +278,7 @@ def test_discoverer__refuses_bad_settings_and_missing_embeddings():
 
 
 def test_mean_and_deviation__reads_in_chunks_and_skips_nan(monkeypatch):
-    monkeypatch.setattr("weakspot.discover.directions.sources.CHUNK_ROWS", 3)
+    monkeypatch.setattr("weakspot.discover.directions.CHUNK_ROWS", 3)
     embeddings = np.array(
         [[1000.0, 1], [1001, 1], [np.nan, 1], [1003, 1], [1004, 1]], dtype=np.float32
     )

@@ -11,8 +11,7 @@ from weakspot.core.errors import ConfigError
 from weakspot.core.failures import FailureCriterion
 from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.discover.hypothesis import HypothesisDiscoverer, as_phrases
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_features import phrase_embeddings
+from weakspot.testing.planted import phrase_embeddings, plant
 from weakspot.testing.planted_problems import nothing, rare, spurious
 
 TOP_1 = FailureCriterion()

@@ -8,16 +8,20 @@ from weakspot.core.dataset import Split, dataset_from_columns
 from weakspot.core.errors import ConfigError, UnavailableError
 from weakspot.core.failures import FailureCriterion, class_problems
 from weakspot.core.samples import EmbeddingSpace, SampleSet
-from weakspot.discover.keywords import KeywordsDiscoverer, scoring
-from weakspot.discover.keywords.candidates import (
+from weakspot.discover import keywords
+from weakspot.discover.keywords import (
+    KeywordsDiscoverer,
+    association,
     caption_candidates,
+    caption_contrast,
+    meaning_cut,
     prompt_for,
+    scored,
     vocabulary_candidates,
 )
-from weakspot.discover.keywords.scoring import association, caption_contrast, meaning_cut, scored
-from weakspot.testing.checks import checks_for, material
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_features import phrase_embeddings
+from weakspot.testing import material
+from weakspot.testing.checks import checks_for
+from weakspot.testing.planted import phrase_embeddings, plant
 from weakspot.testing.planted_problems import nothing, rare, spurious
 
 TOP_1 = FailureCriterion()
@@ -343,13 +347,13 @@ def test_scored__chance_in_a_large_class__is_measured_on_a_part(monkeypatch):
     failed = similarities[0] + draws.normal(size=400) > 1.5
     candidates = (next(iter(vocabulary_candidates())),)
     sizes = []
-    original = scoring.error_score_null
+    original = keywords.error_score_null
 
     def looked(values, wrong, **given):
         sizes.append((values.shape, wrong.shape, given["groups"].shape))
         return original(values, wrong, **given)
 
-    monkeypatch.setattr(scoring, "error_score_null", looked)
+    monkeypatch.setattr(keywords, "error_score_null", looked)
 
     def measured():
         return scored(
@@ -363,7 +367,7 @@ def test_scored__chance_in_a_large_class__is_measured_on_a_part(monkeypatch):
         )[0]
 
     whole = measured()
-    monkeypatch.setattr(scoring, "MOST_SHUFFLED", 200)
+    monkeypatch.setattr(keywords, "MOST_SHUFFLED", 200)
     part = measured()
     assert sizes == [((1, 400), (400,), (400,)), ((1, 200), (200,), (200,))]
     assert part.p_value == whole.p_value == 0.01

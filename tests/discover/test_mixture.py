@@ -9,17 +9,19 @@ from weakspot.core.errors import ConfigError
 from weakspot.core.failures import FailureCriterion, Side
 from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.discover.mixture import MixtureDiscoverer
-from weakspot.discover.mixture.mixture_fit import (
+from weakspot.discover.mixture_fit import (
     FitSettings,
     Material,
     Mixture,
     bayesian_criterion,
+    confusion_parts,
     fit_mixture,
+    fit_reduction,
     held_out_odds,
+    k_means_parts,
     log_odds,
+    nearest,
 )
-from weakspot.discover.mixture.reduction import fit_reduction
-from weakspot.discover.mixture.starting import confusion_parts, k_means_parts, nearest
 from weakspot.testing.checks import checks_for
 from weakspot.testing.planted import plant
 from weakspot.testing.planted_problems import rare
@@ -319,7 +321,7 @@ def test_fit_mixture__labels_ascend_over_pieces():
 
 
 def test_fit_mixture__many_samples_begin_with_a_part(monkeypatch):
-    monkeypatch.setattr("weakspot.discover.mixture.mixture_fit.WARM_ROWS", 100)
+    monkeypatch.setattr("weakspot.discover.mixture_fit.WARM_ROWS", 100)
     material, _, _ = _material()
     start = k_means_parts(material.reduced, 3, np.random.default_rng(1))
     warm = fit_mixture(material, start, PLAIN, n_components=3)
@@ -436,7 +438,7 @@ def test_discover__folds_keep_groups_whole(monkeypatch):
         folds.append(fold_of)
         return held_out_odds(material, mixture, settings, fold_of)
 
-    monkeypatch.setattr("weakspot.discover.mixture.discoverer.held_out_odds", watched)
+    monkeypatch.setattr("weakspot.discover.mixture.held_out_odds", watched)
     names = pa.array([f"object {one}" for one in objects])
     told = replace(samples, dataset=samples.dataset.with_groups(names))
     for given in (samples, told):

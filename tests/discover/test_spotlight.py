@@ -7,9 +7,13 @@ from weakspot.core.dataset import Split, dataset_from_columns
 from weakspot.core.errors import ConfigError
 from weakspot.core.failures import FailureCriterion, Side, class_problems
 from weakspot.core.samples import EmbeddingSpace, SampleSet
-from weakspot.discover.spotlight import SpotlightDiscoverer
-from weakspot.discover.spotlight.discoverer import losses_of
-from weakspot.discover.spotlight.light import Field, brightest, precision_for
+from weakspot.discover.spotlight import (
+    Field,
+    SpotlightDiscoverer,
+    brightest,
+    losses_of,
+    precision_for,
+)
 from weakspot.testing.checks import checks_for
 from weakspot.testing.planted import plant
 from weakspot.testing.planted_problems import rare

@@ -10,13 +10,16 @@ from weakspot.core.dataset import Split, dataset_from_columns
 from weakspot.core.errors import ConfigError, ModelError, UnavailableError
 from weakspot.core.failures import FailureCriterion, class_problems
 from weakspot.core.samples import EmbeddingSpace, SampleSet
-from weakspot.discover.uncommon_attributes import UncommonAttributesDiscoverer
-from weakspot.discover.uncommon_attributes.search import SCHEMA, seed_failures, usable_values
-from weakspot.lexicon.uncommon_vocabulary import uncommon_axes
+from weakspot.discover.uncommon_attributes import (
+    SCHEMA,
+    UncommonAttributesDiscoverer,
+    seed_failures,
+    usable_values,
+)
 from weakspot.testing.fakes import PlantedTextGenerator
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_features import phrase_embeddings
+from weakspot.testing.planted import phrase_embeddings, plant
 from weakspot.testing.planted_problems import rare, spurious
+from weakspot.words.uncommon_vocabulary import uncommon_axes
 
 TOP_1 = FailureCriterion()
 WORDS = {"desert": 1, "beach": 2, "cave": 3}

@@ -144,10 +144,10 @@ def test_discover__no_such_column__note_names_it():
 @pytest.mark.parametrize("check", ["order_of_rows_does_not_matter", "slices_survive_json"])
 @pytest.mark.parametrize("part", [WordsDiscoverer, WordFrequenciesDiscoverer])
 def test_conformance__with_captions(check, part, monkeypatch):
-    from weakspot.testing.checks import discoverer
+    from weakspot.testing import discoverer_checks
     from weakspot.testing.examples import captioned_samples
 
-    monkeypatch.setattr(discoverer, "_samples", captioned_samples)
+    monkeypatch.setattr(discoverer_checks, "_samples", captioned_samples)
     checks_for("discoverers")[check](part)
     assert part().discover(captioned_samples(), TOP_1, seed=0).slices
 

@@ -10,12 +10,12 @@ import numpy as np
 import onnxruntime
 from PIL import Image
 
-from weakspot.engine.local import LocalEngine
-from weakspot.ingest.arrays import ArraySource
-from weakspot.ingest.image_folder import ImageFolderSource
-from weakspot.pipeline.ingestion import ingest
-from weakspot.pipeline.models.embedding import EmbedSettings, embed
-from weakspot.pipeline.models.model_map import FlushPolicy
+from weakspot.data.arrays import ArraySource
+from weakspot.data.engine.local import LocalEngine
+from weakspot.data.image_folder import ImageFolderSource
+from weakspot.run.embedding import EmbedSettings, embed
+from weakspot.run.ingestion import ingest
+from weakspot.run.model_map import FlushPolicy
 from weakspot.store.project import ProjectStore
 
 SIDE = 8

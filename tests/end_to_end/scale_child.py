@@ -14,10 +14,9 @@ import pyarrow.parquet as pq
 
 from weakspot.core.dataset import SPLIT_ORDER, Dataset
 from weakspot.project.project import Project
-from weakspot.store.names import packed_hashes
+from weakspot.store.array_files import packed_hashes
 from weakspot.testing.fakes import planted_classifier
-from weakspot.testing.planted import PlantedWorld, plant
-from weakspot.testing.planted_features import CLIP_DIMENSION, phrase_embeddings
+from weakspot.testing.planted import CLIP_DIMENSION, PlantedWorld, phrase_embeddings, plant
 from weakspot.testing.planted_problems import rare
 
 SETTINGS = '[data]\nsource = "predictions.parquet"\n[discover]\nmax_tested = 1\n'

@@ -12,13 +12,12 @@ from weakspot.core.assistants import Assistants
 from weakspot.core.errors import ModelError
 from weakspot.core.failures import FailureCriterion
 from weakspot.core.samples import SampleSet
-from weakspot.pipeline import loop
-from weakspot.pipeline.naming import describe_slices
-from weakspot.pipeline.settings import DiscoverSettings, PartSettings, Settings, VerifySettings
-from weakspot.pipeline.stage_clock import new_record
 from weakspot.project.project import Project
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_features import phrase_embeddings
+from weakspot.run import loop
+from weakspot.run.naming import describe_slices
+from weakspot.run.settings import DiscoverSettings, PartSettings, Settings, VerifySettings
+from weakspot.run.stage_clock import new_record
+from weakspot.testing.planted import phrase_embeddings, plant
 from weakspot.testing.planted_problems import rare
 
 CRITERION = FailureCriterion()

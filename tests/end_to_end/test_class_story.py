@@ -9,19 +9,18 @@ from tests.conftest import embeddings_shared
 from typer.testing import CliRunner
 
 from weakspot.cli.main import app
-from weakspot.core.class_findings import ClassFindingKind
 from weakspot.core.dataset import Task
-from weakspot.media.images import decode_image
-from weakspot.pipeline.settings import DataSettings, PartSettings, Settings
-from weakspot.pipeline.wiring import build_classifier
-from weakspot.project.demo import choose_samples
-from weakspot.project.demo_network import network, untrained_head
+from weakspot.core.evidence import ClassFindingKind
+from weakspot.data.images import decode_image
+from weakspot.gate.check import CheckRequest, check
+from weakspot.gate.policy import parse_policy
+from weakspot.project.demo import choose_samples, network, untrained_head
 from weakspot.project.example_data import groceries
 from weakspot.project.project import Project
-from weakspot.release.checking import CheckRequest, check
-from weakspot.release.policy import parse_policy
-from weakspot.repair.head_training import HeadTrainer
 from weakspot.repair.stage import RepairRequest
+from weakspot.repair.training.trainer import HeadTrainer
+from weakspot.run.settings import DataSettings, PartSettings, Settings
+from weakspot.run.wiring import build_classifier
 
 CLASSES = ("apple", "melon", "pear")
 TRAINING = {"Red-Delicious": 12, "Royal-Gala": 12, "Anjou": 14, "Conference": 14, "Cantaloupe": 24}

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from tests.planted_project import SEED, planted_settings
 
-from weakspot.pipeline.settings import EngineSettings
 from weakspot.project.project import Project
+from weakspot.run.settings import EngineSettings
 from weakspot.testing.fakes import PlantedEmbedder
 from weakspot.testing.planted import plant
 from weakspot.testing.planted_problems import rare

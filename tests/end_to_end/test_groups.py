@@ -4,8 +4,9 @@ import csv
 
 import numpy as np
 
-from weakspot import Project, Verdict
-from weakspot.cli.run_text import whole_run
+from weakspot.cli.results import whole_run
+from weakspot.core.evidence import Verdict
+from weakspot.project.project import Project
 from weakspot.report.document import build_document
 
 SETTINGS = """\

@@ -10,9 +10,9 @@ import sys
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from weakspot.ingest.assemble import assemble
-from weakspot.ingest.assembly_settings import AssemblySettings
-from weakspot.ingest.examine import EXAMINED_SCHEMA
+from weakspot.data.assemble import assemble
+from weakspot.data.assemble import AssemblySettings
+from weakspot.data.examine import EXAMINED_SCHEMA
 
 n_rows, size = int(sys.argv[1]), 4096
 

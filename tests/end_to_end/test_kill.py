@@ -18,7 +18,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from PIL import Image
 
-from weakspot.store.names import packed_hashes
+from weakspot.store.array_files import packed_hashes
 from weakspot.store.project import ProjectStore
 
 N_KILLS = 50

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from weakspot.core.roles import ImageGenerator
-from weakspot.generation.search.memory_sampler import MemorySampler
+from weakspot.generate.search.memory_sampler import MemorySampler
 from weakspot.testing.fakes import (
     PlantedCaptioner,
     PlantedEmbedder,

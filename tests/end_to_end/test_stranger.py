@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import weakspot
-from weakspot import Split
+from weakspot.core.dataset import Split
 from weakspot.testing.planted import plant
 from weakspot.testing.planted_problems import rare
 
@@ -133,7 +133,7 @@ def test_stranger__scikit_learn_estimator(drawn):
 def test_stranger__timm_model(drawn):
     import torch
 
-    from weakspot.backends.torch.device import declare_torchvision_operators
+    from weakspot.models.torch.device import declare_torchvision_operators
 
     declare_torchvision_operators()  # of a torchvision that was built for another torch
     import timm

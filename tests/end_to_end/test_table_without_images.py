@@ -13,7 +13,7 @@ from weakspot.cli.main import main
 from weakspot.project import machine
 from weakspot.project.project import Project
 from weakspot.web.application import create_app
-from weakspot.web.jobs.runner import JobRunner
+from weakspot.web.jobs import JobRunner
 from weakspot.web.server_parts import ServerParts
 from weakspot.web.services.workspace import Workspace
 from weakspot.web.state.store import StateStore

@@ -1,6 +1,6 @@
 import pytest
-from tests.integrations.real_libraries import run_real, run_there
 from tests.planted_project import planted_project
+from tests.tools.real_libraries import run_real, run_there
 
 N_SAMPLES = 240
 READ = """

@@ -7,11 +7,11 @@ import shutil
 import pytest
 from tests.aged_files import LONG_AGO, image, put
 
-from weakspot.cli.run_text import ingest_lines
+from weakspot.cli.results import ingest_lines
 from weakspot.core.errors import DataError, WeakspotError
-from weakspot.engine.local import LocalEngine
-from weakspot.ingest.open_source import open_source
-from weakspot.pipeline.ingestion import ingest
+from weakspot.data.engine.local import LocalEngine
+from weakspot.data.open_source import open_source
+from weakspot.run.ingestion import ingest
 from weakspot.store.project import ProjectStore
 
 ENGINE = LocalEngine(n_workers=1, queue_depth=0)

@@ -4,8 +4,8 @@ import pytest
 from tests.faults.moody_server import MOODS, MoodyServer
 from tests.planted_project import planted_project
 
-from weakspot.backends.endpoint.classifier import EndpointClassifier
 from weakspot.core.errors import ModelError, UnavailableError
+from weakspot.models.endpoint.classifier import EndpointClassifier
 from weakspot.project.project import Project
 
 N_SAMPLES = 60

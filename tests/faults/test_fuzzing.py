@@ -13,8 +13,8 @@ from PIL import Image
 
 from weakspot.core.dataset import ExaminedSample, QuarantinedSample, RawSample
 from weakspot.core.errors import WeakspotError
-from weakspot.ingest.examine import QUARANTINE_REASONS, examine
-from weakspot.ingest.one_table import ManifestSource
+from weakspot.data.examine import QUARANTINE_REASONS, examine
+from weakspot.data.table_source import ManifestSource
 
 N_IMAGES, N_TABLES = 150, 80
 FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "PPM")

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from weakspot.core.errors import WeakspotError
-from weakspot.ingest.one_table import ManifestSource
-from weakspot.ingest.open_source import open_source
+from weakspot.data.open_source import open_source
+from weakspot.data.table_source import ManifestSource
 
 QUIET = settings(
     deadline=None,

@@ -9,8 +9,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from weakspot.store.array_files import KEY_TYPE
 from weakspot.store.embeddings import EmbeddingCache
-from weakspot.store.names import KEY_TYPE
 
 WIDTH = 3
 NUMBERS = st.lists(st.integers(0, 40), min_size=1, max_size=6)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from weakspot.backends.callable_classifier import CallableClassifier
-from weakspot.engine.processes import ProcessEngine
-from weakspot.ingest.image_folder import ImageFolderSource
-from weakspot.pipeline.ingestion import ingest
-from weakspot.pipeline.models.classification import classify
+from weakspot.data.engine.processes import ProcessEngine
+from weakspot.data.image_folder import ImageFolderSource
+from weakspot.models.callable_classifier import CallableClassifier
+from weakspot.run.classification import classify
+from weakspot.run.ingestion import ingest
 from weakspot.store.project import ProjectStore
 
 MODEL = """

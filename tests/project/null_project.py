@@ -5,13 +5,13 @@ from pathlib import Path
 
 import numpy as np
 
+from weakspot.core.arrays import generator
 from weakspot.core.assistants import Assistants
 from weakspot.core.dataset import Split, dataset_from_columns
 from weakspot.core.samples import EmbeddingSpace, SampleSet
-from weakspot.core.seeding import generator
-from weakspot.pipeline.preparation import EmbedResult, Prepared
-from weakspot.pipeline.settings import Settings
 from weakspot.project.project import Project
+from weakspot.run.preparation import EmbedResult, Prepared
+from weakspot.run.settings import Settings
 from weakspot.store.project import ProjectStore
 
 N_SAMPLES, N_DIMENSIONS, FAILURE_RATE = 160, 8, 0.3

@@ -2,7 +2,7 @@ import numpy as np
 import onnxruntime
 
 from weakspot.core.heads import Head
-from weakspot.project.demo_network import SIDE, network, prototypes, untrained_head
+from weakspot.project.demo import SIDE, network, prototypes, untrained_head
 
 
 def _outputs(head: Head, pixels: np.ndarray) -> np.ndarray:

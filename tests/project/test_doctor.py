@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from weakspot.backends.embedded import processor
-from weakspot.backends.embedded.encoder import FILES
-from weakspot.backends.embedded.image_tower import float_tower_path
-from weakspot.backends.packages.registry_source import cached_path
+from weakspot.models.embedded import integer_tower
+from weakspot.models.embedded.encoder import FILES
+from weakspot.models.embedded.image_tower import float_tower_path
+from weakspot.models.packages.registry_source import cached_path
 from weakspot.project import doctor, machine
 from weakspot.project.doctor import examine_machine
 from weakspot.project.example_data import GROCERIES
@@ -92,9 +92,9 @@ def test_examine_machine__weights_in_the_cache(tmp_path, quick):
 
 
 def test_examine_machine__processor_without_vnni(tmp_path, monkeypatch, quick):
-    monkeypatch.setattr(processor, "int8_features", lambda: ("AVX2",))
+    monkeypatch.setattr(integer_tower, "int8_features", lambda: ("AVX2",))
     assert "can overflow here" in findings(tmp_path)["processor"].fix
-    monkeypatch.setattr(processor, "int8_features", lambda: ("AVX2", "VNNI"))
+    monkeypatch.setattr(integer_tower, "int8_features", lambda: ("AVX2", "VNNI"))
     assert findings(tmp_path)["processor"].fix == ""
 
 

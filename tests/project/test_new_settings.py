@@ -3,14 +3,14 @@ import tomllib
 import pytest
 
 from weakspot.core.errors import ConfigError
-from weakspot.pipeline.settings import DataSettings, PartSettings, Settings
-from weakspot.pipeline.settings_file import parse_settings
 from weakspot.project.new_settings import (
     classifier_settings,
     commented_settings,
     recommended_settings,
     with_inputs,
 )
+from weakspot.run.settings import DataSettings, PartSettings, Settings
+from weakspot.run.settings_file import parse_settings
 
 
 def test_commented_settings__reads_back_the_same():

@@ -7,7 +7,7 @@ import pytest
 import weakspot
 from weakspot.core.dataset import Split
 from weakspot.core.errors import ConfigError, DataError, ModelError, NotEnoughDataError, StoreError
-from weakspot.project import workings
+from weakspot.project import project as workings
 from weakspot.project.project import Project
 from weakspot.testing.fakes import PlantedEmbedder, planted_classifier
 from weakspot.testing.planted import plant

@@ -4,15 +4,15 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from weakspot.core.preflight import CheckState, PreflightCheck
-from weakspot.project.doctor import DoctorFinding
-from weakspot.project.project import Project
-from weakspot.project.project_doctor import (
+from weakspot.core.run import CheckState, PreflightCheck
+from weakspot.project.doctor import (
+    DoctorFinding,
     _images_of,
     examine_project,
     is_in_order,
     verdict_sentence,
 )
+from weakspot.project.project import Project
 
 FINE = DoctorFinding(area="python", state="ok", found="3.11")
 ABSENT = DoctorFinding(area="extra ray: ray", state="missing", found="none", is_optional=True)

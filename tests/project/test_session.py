@@ -2,7 +2,7 @@ import shutil
 
 import pytest
 
-from weakspot.core.decisions import Decision, DecisionKind
+from weakspot.core.run import Decision, DecisionKind
 from weakspot.project.project import Project
 from weakspot.store.runs import RunStore
 

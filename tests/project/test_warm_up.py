@@ -3,7 +3,7 @@ import sys
 import numpy as np
 
 from weakspot.core import compiled
-from weakspot.discover.directions import grouping, search
+from weakspot.discover import directions, directions_kernels
 from weakspot.project import warm_up
 
 
@@ -16,9 +16,11 @@ def test_begin_compiling__another_process_of_this_python(monkeypatch):
 
 def test_compile_loops__runs_a_project_that_loads_the_loops_of_a_run_and_notes_it(monkeypatch):
     noted, shares = [], []
-    monkeypatch.setattr(grouping, "chance_shares", lambda *given: shares.append(given))
-    judge = search.best_accuracies
-    monkeypatch.setattr(search, "best_accuracies", lambda *on: noted.append("judged") or judge(*on))
+    monkeypatch.setattr(directions_kernels, "chance_shares", lambda *given: shares.append(given))
+    judge = directions.best_accuracies
+    monkeypatch.setattr(
+        directions, "best_accuracies", lambda *on: noted.append("judged") or judge(*on)
+    )
     for name in ("note_usual_compiled", "note_compiled"):
         monkeypatch.setattr(warm_up, name, lambda name=name: noted.append(name))
     warm_up.compile_loops(then=lambda: noted.append("gives way"))

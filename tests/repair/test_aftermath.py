@@ -3,13 +3,12 @@ import pytest
 
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.errors import ConfigError, DataError
-from weakspot.core.evidence import Evidence, Interval, Verdict
+from weakspot.core.evidence import Evidence, Explanation, Interval, Verdict
 from weakspot.core.repairs import SliceStatus
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse
 from weakspot.core.statistics import adjusted_p_values
-from weakspot.core.tree import Explanation
-from weakspot.repair.aftermath import aftermath
+from weakspot.repair.reverification import aftermath
 
 ALPHA = 0.1
 

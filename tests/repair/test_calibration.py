@@ -5,7 +5,7 @@ from weakspot.core.dataset import Task
 from weakspot.core.errors import DataError
 from weakspot.core.heads import Head
 from weakspot.core.statistics import calibration_error
-from weakspot.repair.calibration import calibrated
+from weakspot.repair.bench import calibrated
 
 TRUTH_HEAD = Head(
     weights=np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]], np.float32),

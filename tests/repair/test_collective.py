@@ -4,8 +4,8 @@ import pytest
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.errors import ConfigError, DataError, NotEnoughDataError
 from weakspot.core.evidence import Share
+from weakspot.core.heads import TrainingSelection
 from weakspot.core.slices import DataUse
-from weakspot.core.training_sets import TrainingSelection
 from weakspot.repair.collective import (
     FamilyPredictions,
     RepairSet,

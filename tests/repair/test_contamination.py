@@ -3,7 +3,7 @@ import pytest
 
 from weakspot.core.dataset import Split, dataset_from_columns
 from weakspot.core.errors import DataError
-from weakspot.repair.contamination import refuse_contamination
+from weakspot.repair.bench import refuse_contamination
 
 SPLITS = ["train", "train", "validation", "test", "pool", "pool", "synthetic"]
 

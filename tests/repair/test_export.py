@@ -7,19 +7,17 @@ import pytest
 import torch
 from onnx import helper, numpy_helper
 
-from weakspot.backends.callable_classifier import CallableClassifier
-from weakspot.backends.head_files import read_head
-from weakspot.backends.onnx.classifier import OnnxClassifier
-from weakspot.backends.torch_sampler import WeightedSamples
-from weakspot.backends.training_weights import read_training_weights
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.errors import DataError, ModelError
-from weakspot.core.heads import Head
+from weakspot.core.heads import Head, TrainingSelection
 from weakspot.core.repairs import RepairPlan
 from weakspot.core.rules import ColumnRule
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
-from weakspot.core.training_sets import TrainingSelection
+from weakspot.models.callable_classifier import CallableClassifier
+from weakspot.models.files import read_head
+from weakspot.models.onnx.classifier import OnnxClassifier
+from weakspot.models.training_weights import WeightedSamples, read_training_weights
 from weakspot.repair.export import export_repair, head_content, read_plan, write_training_lists
 
 NAMES = ("apple", "pear")

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
+from weakspot.core.arrays import generator
 from weakspot.core.dataset import Task
 from weakspot.core.errors import ConfigError, DataError
-from weakspot.core.seeding import generator
-from weakspot.repair.feature_mixing import mixed_features
-from weakspot.repair.head_training import HeadTrainer
+from weakspot.project.refine.training import mixed_features
+from weakspot.repair.training.trainer import HeadTrainer
 
 FEATURES = np.array([[0.0, 0.0], [4.0, 0.0], [0.0, 8.0]], dtype=np.float32)
 CODES = np.array([0, 1, 2])

@@ -4,7 +4,7 @@ import pytest
 from weakspot.core.dataset import Task
 from weakspot.core.errors import ConfigError, DataError, NotEnoughDataError
 from weakspot.core.heads import Head
-from weakspot.repair.head_training import HeadTrainer
+from weakspot.repair.training.trainer import HeadTrainer
 
 ONE_HOT = np.eye(3, dtype=bool)
 
@@ -104,7 +104,7 @@ def test_train__constant_features_and_separable_classes_are_no_trouble():
 def test_train__chunks_change_nothing(monkeypatch):
     features, targets, _ = _problem()
     whole = HeadTrainer().train(features, targets, np.ones(90), task=Task.SINGLE_LABEL)
-    monkeypatch.setattr("weakspot.repair.head_training.problem.CHUNK_BYTES", 7 * 20)
+    monkeypatch.setattr("weakspot.repair.training.problem.CHUNK_BYTES", 7 * 20)
     parts = HeadTrainer().train(features, targets, np.ones(90), task=Task.SINGLE_LABEL)
     assert parts.head.probabilities(features) == pytest.approx(
         whole.head.probabilities(features), abs=1e-3
@@ -384,8 +384,8 @@ def test_matched__takes_some_rows_of_many_and_codes(monkeypatch):
         .train(features, labels, np.ones(600), task=Task.SINGLE_LABEL, n_classes=3)
         .head
     )
-    monkeypatch.setattr("weakspot.repair.head_training.solvers.MATCHED_ROWS", 300)
-    monkeypatch.setattr("weakspot.repair.head_training.solvers.MATCHED_PRODUCTS", 0)
+    monkeypatch.setattr("weakspot.repair.training.trainer.MATCHED_ROWS", 300)
+    monkeypatch.setattr("weakspot.repair.training.trainer.MATCHED_PRODUCTS", 0)
     assert HeadTrainer().matched(features, labels, head).penalty in (0.03, 0.1, 0.3)
 
 

@@ -2,15 +2,15 @@
 
 import numpy as np
 import pytest
-from tests.pipeline.test_ledger import _data
+from tests.run.test_ledger import _data
 
 from weakspot.core.evidence import Interval
-from weakspot.core.online_testing import spending_share
+from weakspot.core.questions import spending_share
 from weakspot.core.repairs import GroupChange, GroupKind, RepairArm, RepairPlan, RepairResult
 from weakspot.core.slices import DataUse
 from weakspot.core.statistics import mcnemar_p
-from weakspot.pipeline.ledger import Ledger
-from weakspot.repair.judging import judged_repairs
+from weakspot.repair.stage import judged_repairs
+from weakspot.run.ledger import Ledger
 from weakspot.store.project import ProjectStore
 
 KINDS = (GroupKind.OVERALL, GroupKind.SLICE, GroupKind.CLASS, GroupKind.FORMERLY_WRONG)

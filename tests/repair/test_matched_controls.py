@@ -6,17 +6,18 @@ import pytest
 from weakspot.core.assistants import Assistants
 from weakspot.core.dataset import Split, dataset_from_columns
 from weakspot.core.errors import DataError, NotEnoughDataError
+from weakspot.core.heads import RepairMaterial, TrainingSelection
 from weakspot.core.samples import EmbeddingSpace, SampleSet
-from weakspot.core.training_sets import RepairMaterial, TrainingSelection
-from weakspot.repair.matched_controls import class_name_control, confidence_control, random_control
-from weakspot.repair.methods.balanced_groups import SubsampleRepairer
-from weakspot.repair.methods.class_balanced import ClassBalancedRepairer
-from weakspot.repair.methods.pool.deepest import DeepestRepairer
-from weakspot.repair.methods.slice_balanced import SliceBalancedRepairer
-from weakspot.repair.methods.synthetic import SyntheticRepairer
-from weakspot.repair.methods.up_weight import UpWeightRepairer
-from weakspot.repair.methods.worst_group import WorstSliceRepairer
-from weakspot.testing.checks import repair_material
+from weakspot.repair.controls import class_name_control, confidence_control, random_control
+from weakspot.repair.strategies.groups import SubsampleRepairer, WorstSliceRepairer
+from weakspot.repair.strategies.pool import DeepestRepairer
+from weakspot.repair.strategies.reweighting import (
+    ClassBalancedRepairer,
+    SliceBalancedRepairer,
+    UpWeightRepairer,
+)
+from weakspot.repair.strategies.synthetic import SyntheticRepairer
+from weakspot.testing import material as repair_material
 
 MATCHED_CONTROLS = (random_control, confidence_control, class_name_control)
 FRUIT = {
@@ -179,7 +180,9 @@ def test_random_twin__order_of_rows_does_not_matter():
     ids = []
     for change in (None, repair_material.in_another_order):
         given = replace(repair_material.full(change=change), seed=5)
-        chosen = SliceBalancedRepairer().select(repair_material.slices_of(given.training), given)
+        chosen = SliceBalancedRepairer().select(
+            repair_material.repair_slices(given.training), given
+        )
         control = random_control(chosen, given)
         ids.append(
             set(
@@ -281,7 +284,7 @@ def test_twins__what_chooses_nothing_within_a_class_is_its_own_twin(control_of):
 def test_twins__same_size_in_every_class_and_source(strategy, control_of, is_multi_label):
     given = repair_material.full(is_multi_label=is_multi_label)
     dataset = given.training.dataset
-    chosen = strategy.select(repair_material.slices_of(given.training), given)
+    chosen = strategy.select(repair_material.repair_slices(given.training), given)
     control = control_of(chosen, given)
     assert len(set(control.rows)) == len(control.rows) == len(chosen.rows)
     for place, (old, new) in enumerate(zip(chosen.rows, control.rows, strict=True)):
@@ -295,7 +298,7 @@ def test_twins__same_size_in_every_class_and_source(strategy, control_of, is_mul
 @pytest.mark.parametrize("control_of", MATCHED_CONTROLS)
 def test_twins__stay_the_same_when_labels_come_back(control_of):
     given = repair_material.full(change=repair_material.with_unlabelled_pool)
-    chosen = DeepestRepairer().select(repair_material.slices_of(given.training), given)
+    chosen = DeepestRepairer().select(repair_material.repair_slices(given.training), given)
     before = control_of(chosen, given)
     asked = np.union1d(chosen.rows, before.rows)
     asked = asked[~given.training.dataset.is_labelled[asked]]
@@ -314,7 +317,7 @@ def test_twins__stay_the_same_when_labels_come_back(control_of):
 def test_twins__a_pool_without_labels_needs_as_many_new_ones(is_labelled):
     change = None if is_labelled else repair_material.with_unlabelled_pool
     given = repair_material.full(change=change)
-    chosen = DeepestRepairer().select(repair_material.slices_of(given.training), given)
+    chosen = DeepestRepairer().select(repair_material.repair_slices(given.training), given)
     for control_of in MATCHED_CONTROLS:
         control = control_of(chosen, given)
         n_new = [

@@ -3,8 +3,7 @@ import pytest
 
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.errors import DataError, NotEnoughDataError
-from weakspot.core.failures import FailureCriterion, Side
-from weakspot.core.hierarchy import LabelHierarchy
+from weakspot.core.failures import FailureCriterion, LabelHierarchy, Side
 from weakspot.core.repairs import GroupKind
 from weakspot.core.rules import LinearRule, PredictionRule
 from weakspot.core.samples import EmbeddingSpace, SampleSet

@@ -5,7 +5,7 @@ from weakspot.core.heads import Head
 from weakspot.core.rules import ColumnRule
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
-from weakspot.repair.penalty_choice import best_penalty, groups_of
+from weakspot.repair.bench import best_penalty, groups_of
 
 
 def _head(weight):

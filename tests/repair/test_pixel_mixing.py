@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from weakspot.repair.pixel_mixing import mixed_image
+from weakspot.project.refine.training import mixed_image
 
 BLACK, WHITE = Image.new("RGB", (40, 30)), Image.new("RGB", (8, 8), "white")
 

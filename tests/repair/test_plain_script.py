@@ -1,6 +1,6 @@
 from tests.repair.test_reproduction import NAMES, export, run_script, write_images, write_onnx
 
-from weakspot.backends.onnx.classifier import OnnxClassifier
+from weakspot.models.onnx.classifier import OnnxClassifier
 
 
 def test_script__a_claim_that_is_not_so_is_noticed(tmp_path):

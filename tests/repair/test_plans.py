@@ -7,7 +7,7 @@ from weakspot.core.errors import ConfigError
 from weakspot.core.repairs import RepairPlan
 from weakspot.core.rules import ColumnRule, LinearRule
 from weakspot.core.slices import DataUse, FailureSlice
-from weakspot.repair.plans import plan_text, plan_with, read_plan
+from weakspot.repair.export import plan_text, plan_with, read_plan
 
 USE = DataUse(name="given", n_samples=0, digest="given")
 

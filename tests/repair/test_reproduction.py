@@ -10,18 +10,17 @@ import torch
 from onnx import helper, numpy_helper
 from PIL import Image
 
-from weakspot.backends.onnx.classifier import OnnxClassifier
-from weakspot.backends.torch.classifier import TorchClassifier
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.evidence import Interval
 from weakspot.core.failures import FailureCriterion
-from weakspot.core.heads import Head
+from weakspot.core.heads import Head, TrainingSelection
 from weakspot.core.repairs import GroupChange, GroupKind, RepairPlan
 from weakspot.core.rules import ColumnRule
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse, FailureSlice, SliceName
-from weakspot.core.training_sets import TrainingSelection
-from weakspot.media.images import decode_image
+from weakspot.data.images import decode_image
+from weakspot.models.onnx.classifier import OnnxClassifier
+from weakspot.models.torch.classifier import TorchClassifier
 from weakspot.repair.export import export_repair
 from weakspot.repair.reproduction import MeasuredRepair
 

@@ -6,18 +6,17 @@ import pyarrow as pa
 import pytest
 
 import weakspot
-from weakspot.backends.head_files import read_head
-from weakspot.core.advice import AdviceKind
-from weakspot.core.class_findings import ClassFinding, ClassFindingKind
 from weakspot.core.dataset import Split
 from weakspot.core.errors import ConfigError, DataError, NotEnoughDataError
-from weakspot.core.evidence import Verdict
+from weakspot.core.evidence import ClassFinding, ClassFindingKind, Verdict
 from weakspot.core.repairs import GroupKind
-from weakspot.pipeline.wiring import buildable
+from weakspot.core.run import AdviceKind
+from weakspot.models.files import read_head
 from weakspot.project.project import Project
 from weakspot.repair import bench as repair_bench
 from weakspot.repair.export import read_plan
 from weakspot.repair.stage import HEAD_FILE, RepairRequest
+from weakspot.run.wiring import buildable
 from weakspot.testing.fakes import PlantedEmbedder, planted_classifier
 from weakspot.testing.planted import plant
 from weakspot.testing.planted_problems import rare

@@ -10,16 +10,16 @@ from weakspot.core.assistants import Assistants
 from weakspot.core.dataset import Split, Task
 from weakspot.core.errors import ConfigError, DataError, NotEnoughDataError, UnavailableError
 from weakspot.core.failures import FailureCriterion
+from weakspot.core.heads import RepairMaterial
 from weakspot.core.roles import ClassifierOutput
 from weakspot.core.run import no_progress
-from weakspot.core.training_sets import RepairMaterial
-from weakspot.generation.generated_folder import generated_samples
-from weakspot.pipeline import loop
-from weakspot.pipeline.preparation import Preparation
-from weakspot.pipeline.settings import DataSettings, Settings
-from weakspot.pipeline.stage_clock import StageClock, new_record
-from weakspot.repair.methods.synthetic import SyntheticRepairer
+from weakspot.generate.generated_folder import generated_samples
+from weakspot.repair.strategies.synthetic import SyntheticRepairer
 from weakspot.repair.synthetic_samples import read_synthetic, with_synthetic
+from weakspot.run import loop
+from weakspot.run.preparation import Preparation
+from weakspot.run.settings import DataSettings, Settings
+from weakspot.run.stage_clock import StageClock, new_record
 from weakspot.store.project import ProjectStore
 from weakspot.testing.fakes import PlantedEmbedder, PlantedImageGenerator, planted_classifier
 from weakspot.testing.planted import plant

@@ -5,9 +5,8 @@ from weakspot.core.dataset import Split, Task
 from weakspot.core.errors import DataError, UnavailableError
 from weakspot.core.failures import Side
 from weakspot.core.slices import SliceName
-from weakspot.repair.zero_shot import TEMPLATES, zero_shot
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_features import phrase_embeddings
+from weakspot.repair.controls import TEMPLATES, zero_shot
+from weakspot.testing.planted import phrase_embeddings, plant
 from weakspot.testing.planted_problems import rare
 
 

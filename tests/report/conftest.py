@@ -10,6 +10,7 @@ from weakspot.core.evidence import (
     LabelFinding,
     Measurement,
     Share,
+    Spread,
     Verdict,
     effect_size,
 )
@@ -28,7 +29,6 @@ from weakspot.core.repairs import (
 from weakspot.core.rules import ColumnRule
 from weakspot.core.run import ClassifierFacts, ClassNote, MethodRecord, RunRecord, StageRecord
 from weakspot.core.slices import DataUse, FailureSlice, SliceName
-from weakspot.core.spreads import Spread
 from weakspot.core.statistics import mcnemar_p, wilson_interval
 
 USE = DataUse(name="validation, confirmation half", n_samples=51, digest="d")

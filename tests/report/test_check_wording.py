@@ -1,5 +1,5 @@
-from weakspot.core.preflight import CheckState, PreflightCheck
-from weakspot.report.check_wording import checks_sentence
+from weakspot.core.run import CheckState, PreflightCheck
+from weakspot.report.wording import checks_sentence
 
 
 def _check(name, state, short=""):

@@ -1,12 +1,11 @@
 import numpy as np
 from tests.heron_record import class_finding
 
-from weakspot.core.class_findings import ClassFindingKind
 from weakspot.core.dataset import dataset_from_columns
-from weakspot.core.evidence import Verdict
+from weakspot.core.evidence import ClassFindingKind, Verdict
 from weakspot.core.failures import FailureCriterion
 from weakspot.core.samples import SampleSet
-from weakspot.report.class_images import class_finding_images
+from weakspot.report.images import class_finding_images
 
 
 def _finding(**changes):

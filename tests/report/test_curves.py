@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 from weakspot.core.slices import SliceName
-from weakspot.report.curves import curve_chart, trade_off_plot
+from weakspot.report.findings import curve_chart, trade_off_plot
 from weakspot.report.strategies import compare_strategies
 
 

@@ -5,7 +5,7 @@ from weakspot.report.findings import (
     n_tested,
     unconfirmed_slices,
 )
-from weakspot.report.image_budget import SliceImages
+from weakspot.report.images import SliceImages
 
 
 def test_finding__all_that_was_looked_into(full_record):

@@ -1,10 +1,8 @@
 import pytest
 from tests.heron_record import class_finding, evidence_of, heron_record, slice_of
 
-from weakspot.core.class_findings import ClassFindingKind
-from weakspot.core.evidence import Share, Verdict
-from weakspot.core.preflight import CheckState, PreflightCheck
-from weakspot.core.run import ClassifierFacts
+from weakspot.core.evidence import ClassFindingKind, Share, Verdict
+from weakspot.core.run import CheckState, ClassifierFacts, PreflightCheck
 from weakspot.report.first_answer import MOST_CLASSES, MOST_FINDINGS, first_answer, first_findings
 
 

@@ -9,13 +9,7 @@ from weakspot.core.failures import FailureCriterion
 from weakspot.core.rules import LinearRule
 from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
-from weakspot.report.image_budget import (
-    ImagePlan,
-    ShownImage,
-    SliceImages,
-    choose_images,
-    fit_images,
-)
+from weakspot.report.images import ImagePlan, ShownImage, SliceImages, choose_images, fit_images
 
 ASKED = ImagePlan(n_each=8, side=160)
 

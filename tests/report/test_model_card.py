@@ -1,11 +1,16 @@
 import pytest
 import yaml
 
-from weakspot.core.decisions import Decision, DecisionKind
-from weakspot.report.card_text import front_matter, render_model_card
-from weakspot.report.document import build_document
+from weakspot.core.run import Decision, DecisionKind
+from weakspot.report.document import (
+    build_document,
+    front_matter,
+    render_html,
+    render_json,
+    render_markdown,
+    render_model_card,
+)
 from weakspot.report.model_card import DataFacts
-from weakspot.report.render import render_html, render_json, render_markdown
 
 DATA = DataFacts(
     name="Fruit & more", n_by_split={"train": 300, "validation": 148, "test": 92}, n_classes=2, class_names=("apple", "pear"),

@@ -1,5 +1,5 @@
 from weakspot.core.repairs import GainEstimate, SliceNeed
-from weakspot.report.need_wording import need_sentences
+from weakspot.report.repairs import need_sentences
 
 NEED = SliceNeed(
     slice_id="a",

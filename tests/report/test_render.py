@@ -5,13 +5,10 @@ from html.parser import HTMLParser
 import pytest
 from tests.heron_record import heron_record
 
-from weakspot.core.advice import Advice, AdviceKind
-from weakspot.core.preflight import CheckState, PreflightCheck
-from weakspot.core.run import RunRecord
-from weakspot.core.spreads import GivenGroup, GivenGroups
-from weakspot.report.document import build_document
-from weakspot.report.image_budget import ShownImage, SliceImages
-from weakspot.report.render import render_html, render_json, render_markdown
+from weakspot.core.evidence import GivenGroup, GivenGroups
+from weakspot.core.run import Advice, AdviceKind, CheckState, PreflightCheck, RunRecord
+from weakspot.report.document import build_document, render_html, render_json, render_markdown
+from weakspot.report.images import ShownImage, SliceImages
 
 VOID = {"meta", "img", "br", "link", "input", "hr"}
 

@@ -1,6 +1,6 @@
 import pytest
 
-from weakspot.core.evidence import Interval
+from weakspot.core.evidence import Interval, Spread
 from weakspot.core.repairs import (
     Aftermath,
     GroupChange,
@@ -11,9 +11,8 @@ from weakspot.core.repairs import (
     SliceStatus,
 )
 from weakspot.core.slices import DataUse
-from weakspot.core.spreads import Spread
 from weakspot.core.statistics import mcnemar_p
-from weakspot.report import repair_wording as words
+from weakspot.report import repairs as words
 
 USE = DataUse(name="test samples", n_samples=100, digest="t")
 

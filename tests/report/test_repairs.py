@@ -1,10 +1,8 @@
 import json
 
 from weakspot.core.repairs import GroupKind, LabellingRequest, SliceNeed
-from weakspot.report.document import build_document
-from weakspot.report.need_wording import need_sentences
-from weakspot.report.render import render_html, render_json
-from weakspot.report.repairs import arms_in_order, main_arm, repair_section
+from weakspot.report.document import build_document, render_html, render_json
+from weakspot.report.repairs import arms_in_order, main_arm, need_sentences, repair_section
 
 
 def test_repair_section__repair_comes_before_its_baselines(record):

@@ -1,7 +1,7 @@
 from PIL import Image
 
 from weakspot.core.evidence import Share
-from weakspot.report.small_page import figure, paragraph, share_cell, small_page, table, text_cell
+from weakspot.report.document import figure, paragraph, share_cell, small_page, table, text_cell
 
 
 def test_small_page__plain_text_is_escaped_and_empty_parts_are_left_out():

@@ -3,15 +3,20 @@ import io
 
 import pytest
 
-from weakspot.core.decisions import Decision, DecisionKind
-from weakspot.core.evidence import Evidence, Interval, Verdict
-from weakspot.core.ordering import SliceOrder
+from weakspot.core.bounds import SliceOrder
+from weakspot.core.evidence import (
+    ClassTree,
+    Evidence,
+    Explanation,
+    Interval,
+    NodeKind,
+    SliceNode,
+    Verdict,
+)
 from weakspot.core.rules import AllOfRule, ColumnRule
-from weakspot.core.run import ClassifierFacts, RunRecord
+from weakspot.core.run import ClassifierFacts, Decision, DecisionKind, RunRecord
 from weakspot.core.slices import DataUse, FailureSlice, SliceName
-from weakspot.core.tree import ClassTree, Explanation, NodeKind, SliceNode
-from weakspot.report.document import build_document
-from weakspot.report.render import render_html, render_json, render_markdown
+from weakspot.report.document import build_document, render_html, render_json, render_markdown
 from weakspot.report.tree import first_rows, left_sentence, more_sentence, render_csv, tree_rows
 
 USE = DataUse(name="half", n_samples=2_000, digest="d")

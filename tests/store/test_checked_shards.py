@@ -3,8 +3,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weakspot.store.checked_shards import (
+from weakspot.store.array_files import (
     CHECKED_FILE,
+    KEY_TYPE,
     ODD,
     CheckedFile,
     KeyIndex,
@@ -12,7 +13,6 @@ from weakspot.store.checked_shards import (
     read_checked,
     write_checked,
 )
-from weakspot.store.names import KEY_TYPE
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 import pyarrow as pa
 import pytest
 
-from weakspot.core.attributes import Attribute, AttributeBook, AttributeValue
+from weakspot.core.samples import Attribute, AttributeBook, AttributeValue
 from weakspot.store.columns import BOOK_FILE, COLUMNS_FILE, LATEST_FILE, ColumnCache
 
 VALUE = AttributeValue(value="red", share=0.5)

@@ -2,9 +2,8 @@
 
 import pytest
 
-from weakspot.core.dataset import dataset_from_columns
+from weakspot.core.dataset import as_given, dataset_from_columns
 from weakspot.core.errors import StoreError
-from weakspot.core.given_labels import as_given
 from weakspot.store.corrections import CORRECTIONS_FILE, Correction, CorrectionFile
 
 IDS = ["a" * 32, "b" * 32, "c" * 32]

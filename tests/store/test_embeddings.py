@@ -5,8 +5,8 @@ import pyarrow as pa
 import pytest
 
 from weakspot.core.errors import StoreError
+from weakspot.store.array_files import packed_hashes
 from weakspot.store.embeddings import MANY_SHARDS, EmbeddingCache
-from weakspot.store.names import packed_hashes
 
 
 def keys_of(*numbers):

@@ -6,9 +6,9 @@ import pytest
 from PIL import Image
 
 from weakspot.core.errors import StoreError
-from weakspot.core.generation_requests import GenerationRequest, GenerationResult
-from weakspot.store.generated_images import JOURNAL, GeneratedImageStore, ImageLook, StoredImage
-from weakspot.store.lock import exclusive
+from weakspot.core.generated import GenerationRequest, GenerationResult
+from weakspot.store.atomic import exclusive
+from weakspot.store.generated_images import JOURNAL, GeneratedImageStore, ImageFacts, StoredImage
 
 GENERATOR = "some generator"
 
@@ -185,7 +185,7 @@ def test_add_all__looks_are_kept_and_the_journal_only_grows(tmp_path):
     stored_images = GeneratedImageStore(tmp_path)
     before = b""
     for seed in range(4):
-        look = ImageLook(quality=f"quality check {seed}", fingerprint="ab", size=(20, seed))
+        look = ImageFacts(quality=f"quality check {seed}", fingerprint="ab", size=(20, seed))
         stored_images.add_all(
             [
                 StoredImage(

@@ -1,4 +1,4 @@
-from weakspot.media.locations import read_location
+from weakspot.data.locations import read_location
 from weakspot.store import images
 from weakspot.store.images import ImagePack, PackPosition
 

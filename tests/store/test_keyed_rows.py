@@ -1,7 +1,6 @@
 import numpy as np
 
-from weakspot.store.embeddings import EmbeddingCache
-from weakspot.store.keyed_rows import MANY_WAITING, KeyedRows
+from weakspot.store.embeddings import MANY_WAITING, EmbeddingCache, KeyedRows
 
 
 def hashed(number: int) -> str:

@@ -1,9 +1,8 @@
 import pyarrow as pa
 import pytest
 
-from weakspot.store import known_images
-from weakspot.store.images import PACK_SCHEME
-from weakspot.store.known_images import KNOWN_COLUMNS, write_known
+from weakspot.store import images
+from weakspot.store.images import KNOWN_COLUMNS, PACK_SCHEME, write_known
 
 
 def table(rows):
@@ -24,7 +23,7 @@ def table(rows):
 
 @pytest.mark.parametrize("bucket_rows", [1, 40, 1 << 18])
 def test_at__every_location_in_any_number_of_drawers(tmp_path, monkeypatch, bucket_rows):
-    monkeypatch.setattr(known_images, "BUCKET_ROWS", bucket_rows)
+    monkeypatch.setattr(images, "BUCKET_ROWS", bucket_rows)
     rows = [(f"/data/{number}.jpg", number, f"s{number}", None) for number in range(500)]
     known = write_known([table(rows[:300]), table(rows[300:])], tmp_path, n_rows=500)
     for location, number, stamp, _ in rows:

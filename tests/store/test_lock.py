@@ -6,12 +6,12 @@ import sys
 import pytest
 
 from weakspot.core.errors import StoreError
-from weakspot.store import lock
+from weakspot.store import atomic
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from weakspot.store import lock
+from weakspot.store import atomic as lock
 with lock.exclusive(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(600)
@@ -37,7 +37,7 @@ def test_exclusive__names_the_other_process(holder):
         pytest.raises(
             StoreError, match=rf"written by process {process.pid} on .+, since \d{{4}}-"
         ) as caught,
-        lock.exclusive(path),
+        atomic.exclusive(path),
     ):
         pass
     assert "nothing to delete" in caught.value.fix
@@ -47,7 +47,7 @@ def test_exclusive__killed_holder_lets_go(holder):
     path, process = holder
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
-    with lock.exclusive(path):
+    with atomic.exclusive(path):
         assert str(os.getpid()) in path.read_text()
     assert path.read_text() == ""
 
@@ -55,10 +55,10 @@ def test_exclusive__killed_holder_lets_go(holder):
 def test_exclusive__same_process_twice(tmp_path):
     path = tmp_path / "lock"
     with (
-        lock.exclusive(path),
+        atomic.exclusive(path),
         pytest.raises(StoreError, match=f"process {os.getpid()}"),
-        lock.exclusive(path),
+        atomic.exclusive(path),
     ):
         pass
-    with lock.exclusive(path):
+    with atomic.exclusive(path):
         pass

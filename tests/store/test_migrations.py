@@ -3,7 +3,7 @@ import json
 import pytest
 
 from weakspot.core.errors import StoreError
-from weakspot.store import migrations
+from weakspot.store import project
 from weakspot.store.project import ProjectStore
 from weakspot.store.samples import SampleTables
 
@@ -15,7 +15,7 @@ def version_0(tmp_path, fill):
     fill(tables, locations=("a.jpg", "b.jpg"))
     data = tmp_path / "project" / ".weakspot"
     data.mkdir(parents=True)
-    for name in migrations.FLAT_TABLES:
+    for name in project.FLAT_TABLES:
         (tables.folder / name).rename(data / name)
     return tmp_path / "project"
 
@@ -25,15 +25,15 @@ def test_migrate__version_0(version_0):
     assert dataset.locations() == ["a.jpg", "b.jpg"]
     assert dataset.labels.tolist() == [1, 0]
     assert json.loads((version_0 / ".weakspot" / "format.json").read_text()) == {
-        "schema_version": migrations.SCHEMA_VERSION
+        "schema_version": project.SCHEMA_VERSION
     }
     assert not (version_0 / ".weakspot" / "samples.parquet").exists()
 
 
 def test_migrate__interrupted_half_way(version_0):
     data = version_0 / ".weakspot"
-    (data / "tables" / migrations.FLAT_KEY).mkdir(parents=True)
-    (data / "samples.parquet").rename(data / "tables" / migrations.FLAT_KEY / "samples.parquet")
+    (data / "tables" / project.FLAT_KEY).mkdir(parents=True)
+    (data / "samples.parquet").rename(data / "tables" / project.FLAT_KEY / "samples.parquet")
     assert len(ProjectStore.open(version_0).dataset()) == 2
 
 
@@ -42,10 +42,10 @@ def test_migrate__a_step_that_fails__is_done_again(version_0, monkeypatch):
         raise OSError("disk full")
 
     with monkeypatch.context() as context:
-        context.setitem(migrations.MIGRATIONS, 0, fail)
+        context.setitem(project.MIGRATIONS, 0, fail)
         with pytest.raises(OSError, match="disk full"):
             ProjectStore.open(version_0)
-    assert migrations.layout_version(version_0 / ".weakspot") == 0
+    assert project.layout_version(version_0 / ".weakspot") == 0
     assert len(ProjectStore.open(version_0).dataset()) == 2
 
 
@@ -66,7 +66,7 @@ def test_migrate__nothing_to_do_the_second_time(version_0):
 
 def test_migrate__version_1__folders_get_todays_names_and_keep_their_files(tmp_path):
     data = ProjectStore.create(tmp_path).data
-    migrations.write_version(data, 1)
+    project.write_version(data, 1)
     for name in ("vectors/encoder", "outcomes/model", "drawn/pictures/ab", "drawn/vectors"):
         (data / name).mkdir(parents=True)
         (data / name / "file").write_text(name)
@@ -76,12 +76,12 @@ def test_migrate__version_1__folders_get_todays_names_and_keep_their_files(tmp_p
     assert (data / "generated" / "images" / "ab" / "file").read_text() == "drawn/pictures/ab"
     assert (data / "generated" / "embeddings" / "file").read_text() == "drawn/vectors"
     assert not any((data / name).exists() for name in ("vectors", "outcomes", "drawn"))
-    assert migrations.layout_version(data) == migrations.SCHEMA_VERSION
+    assert project.layout_version(data) == project.SCHEMA_VERSION
 
 
 def test_migrate__version_1__interrupted_half_way(tmp_path):
     data = ProjectStore.create(tmp_path).data
-    migrations.write_version(data, 1)
+    project.write_version(data, 1)
     (data / "embeddings").mkdir()
     (data / "outcomes").mkdir()
     ProjectStore.open(tmp_path)
@@ -89,7 +89,7 @@ def test_migrate__version_1__interrupted_half_way(tmp_path):
 
 
 def test_migrations__a_step_for_every_version():
-    assert sorted(migrations.MIGRATIONS) == list(range(migrations.SCHEMA_VERSION))
+    assert sorted(project.MIGRATIONS) == list(range(project.SCHEMA_VERSION))
 
 
 def test_layout_version__newer(tmp_path):

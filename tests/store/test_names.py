@@ -1,7 +1,7 @@
 import numpy as np
 import pyarrow as pa
 
-from weakspot.store.names import folder_name, packed_hashes
+from weakspot.store.array_files import folder_name, packed_hashes
 
 ONE = "00112233445566778899aabbccddeeff"
 TWO = "ff000000000000000000000000000000"

@@ -4,7 +4,7 @@ import shutil
 import pyarrow as pa
 import pytest
 
-from weakspot.store.places import Places
+from weakspot.store.samples import Places
 
 
 @pytest.fixture

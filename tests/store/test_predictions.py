@@ -3,8 +3,8 @@ import pyarrow as pa
 import pytest
 
 from weakspot.core.errors import StoreError
-from weakspot.store.names import packed_hashes
-from weakspot.store.predictions import PredictionCache, PredictionLayout
+from weakspot.store.array_files import packed_hashes
+from weakspot.store.embeddings import PredictionCache, PredictionLayout
 
 KEYS = packed_hashes(pa.array([f"{number:032x}" for number in range(3)]))
 PROBABILITIES = np.array([[0.25, 0.75], [0.5, 0.5]], dtype=np.float32)

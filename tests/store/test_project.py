@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from weakspot.core.errors import StoreError
-from weakspot.store.names import KEY_TYPE
+from weakspot.store.array_files import KEY_TYPE
 from weakspot.store.project import ProjectStore
 
 

@@ -2,7 +2,7 @@ import pyarrow as pa
 import pytest
 
 from weakspot.core.errors import StoreError
-from weakspot.store.sample_parts import SampleParts
+from weakspot.store.samples import SampleParts
 
 
 def table(*names):

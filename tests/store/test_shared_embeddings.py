@@ -5,9 +5,8 @@ import numpy as np
 import pytest
 
 from weakspot.core.errors import ConfigError
-from weakspot.store.embeddings import EmbeddingCache
-from weakspot.store.names import KEY_TYPE
-from weakspot.store.shared_embeddings import MEGABYTE, SharedEmbeddings, WithShared
+from weakspot.store.array_files import KEY_TYPE
+from weakspot.store.embeddings import MEGABYTE, EmbeddingCache, SharedEmbeddings, WithShared
 
 ENCODER = "embedded:tiny@1"
 

@@ -14,11 +14,9 @@ from weakspot.testing.fakes import (
     PlantedTextGenerator,
     planted_classifier,
 )
-from weakspot.testing.marker import read_marker
 from weakspot.testing.planted import plant
 from weakspot.testing.planted_problems import rare
-from weakspot.testing.renderer import render
-from weakspot.testing.scenes import FACTOR_NAMES, FACTORS, Scene, factors_of
+from weakspot.testing.scenes import FACTOR_NAMES, FACTORS, Scene, factors_of, read_marker, render
 
 SCENE = Scene(
     kinds=("disc",),

@@ -5,9 +5,7 @@ import pytest
 from PIL import Image
 
 from weakspot.core.errors import ModelError
-from weakspot.testing.marker import read_marker, write_marker
-from weakspot.testing.renderer import render
-from weakspot.testing.scenes import Scene, scene_from_phrase
+from weakspot.testing.scenes import Scene, read_marker, render, scene_from_phrase, write_marker
 
 
 def _scenes(n_scenes=25):

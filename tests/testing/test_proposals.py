@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from weakspot.testing.proposals import propose
+from weakspot.testing.fakes import propose
 from weakspot.testing.scenes import FACTOR_NAMES, FACTORS
 
 STRINGS = {"type": "array", "items": {"type": "string"}}

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from weakspot.core.errors import DataError
-from weakspot.testing.renderer import OUTLINES, PAINT, RADIUS, TEXTURES, render
-from weakspot.testing.scenes import FACTORS, KINDS, Scene
+from weakspot.testing.scenes import FACTORS, KINDS, OUTLINES, PAINT, RADIUS, TEXTURES, Scene, render
 
 
 @pytest.mark.parametrize("name", TEXTURES)

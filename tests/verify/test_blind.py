@@ -3,12 +3,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from weakspot.core.blind import BlindCandidate
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.failures import FailureCriterion, class_problems
 from weakspot.core.rules import ColumnRule
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
+from weakspot.discover.family_tests import BlindCandidate
 from weakspot.verify.blind import judge_blind
 
 CRITERION = FailureCriterion()

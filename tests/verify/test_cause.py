@@ -10,9 +10,8 @@ from weakspot.core.failures import FailureCriterion, Side
 from weakspot.core.rules import ColumnRule, IdRule, LinearRule
 from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
-from weakspot.verify.cause import CauseFinder
-from weakspot.verify.cause.case import is_larger
-from weakspot.verify.cause.cues import CueSigns, stratified_p
+from weakspot.verify.cause import CauseFinder, is_larger
+from weakspot.verify.cause_signs import CueSigns, stratified_p
 from weakspot.verify.holdout import HoldoutVerifier
 
 TOP_1 = FailureCriterion()

@@ -3,8 +3,7 @@ import numpy as np
 from weakspot.core.dataset import Split
 from weakspot.core.evidence import Verdict
 from weakspot.core.failures import FailureCriterion
-from weakspot.verify.elsewhere import measured_elsewhere, with_elsewhere
-from weakspot.verify.holdout import HoldoutVerifier
+from weakspot.verify.holdout import HoldoutVerifier, measured_elsewhere, with_elsewhere
 
 TOP_1 = FailureCriterion()
 

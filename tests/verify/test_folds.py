@@ -6,7 +6,7 @@ from weakspot.core.errors import ConfigError
 from weakspot.core.evidence import Evidence, Interval, Verdict
 from weakspot.core.rules import ColumnRule
 from weakspot.core.slices import DataUse, SliceName
-from weakspot.verify.folds import merge_folds
+from weakspot.verify.halves import merge_folds
 
 USE = DataUse(name="half", n_samples=20, digest="x")
 WORD = SliceName(phrase="a marked apple", contrast="marked", score=1.0, describer="words")

@@ -10,8 +10,7 @@ from weakspot.core.failures import FailureCriterion
 from weakspot.core.rules import ColumnRule, LinearRule
 from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_features import ENCODER_ID, phrase_embeddings
+from weakspot.testing.planted import ENCODER_ID, phrase_embeddings, plant
 from weakspot.testing.planted_problems import label_noise, rare, spurious
 from weakspot.verify.cause import CauseFinder
 from weakspot.verify.holdout import HoldoutVerifier

@@ -9,7 +9,7 @@ from tests.planted_project import planted_project
 
 from weakspot.project.project import Project
 from weakspot.web.application import create_app
-from weakspot.web.jobs.runner import JobRunner
+from weakspot.web.jobs import JobRunner
 from weakspot.web.server_parts import ServerParts
 from weakspot.web.services.workspace import Workspace
 from weakspot.web.state.store import StateStore

@@ -2,7 +2,7 @@
 
 from tests.web.async_calls import run_apart
 
-from weakspot.web.live import LiveChanges, LiveState
+from weakspot.web.server_parts import LiveChanges, LiveState
 
 
 async def _always():

@@ -15,7 +15,7 @@ from weakspot.core.errors import (
     WeakspotError,
 )
 from weakspot.web.problems import LONGEST_GIVEN, RefusedError, add_handlers, refusal
-from weakspot.web.services.field_words import UNLIKE_AN_ID
+from weakspot.web.services.view import UNLIKE_AN_ID
 
 
 class Body(BaseModel):

@@ -8,7 +8,7 @@ import pytest
 from weakspot.core.errors import ConfigError
 from weakspot.project.project import Project
 from weakspot.store.project import ProjectStore
-from weakspot.web.auth.people import set_owner_password
+from weakspot.web.auth.login import set_owner_password
 from weakspot.web.serving import ServeRequest, has_display, open_state, read_token, serve_project
 
 

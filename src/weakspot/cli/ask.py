@@ -10,10 +10,10 @@ from weakspot.cli.options import FamilyArgument, JsonOption, ProjectOption
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from weakspot.compare.comparison import Comparison
     from weakspot.core.evidence import Share
-    from weakspot.nearest.images import IndexKind, NearestResult
-    from weakspot.pipeline.phrase_answers import AskResult, HalfAnswer, PhraseAnswer
+    from weakspot.project.comparison import Comparison
+    from weakspot.project.nearest import IndexKind, NearestResult
+    from weakspot.run.phrase_questions import AskResult, HalfAnswer, PhraseAnswer
 
 COLUMNS = ("rank", "score", "sample_id", "split", "label", "prediction", "failed", "location")
 MOST_DIFFERENCES = 8
@@ -32,8 +32,8 @@ def ask(
 ) -> None:
     """Test your own words: how well they tell failures of a class from its other samples, also on samples held out."""
     from weakspot.cli import terminal
-    from weakspot.lexicon.class_names import class_in
     from weakspot.project.project import Project
+    from weakspot.words.paraphrases import class_in
 
     with terminal.showing_progress() as progress:
         opened = Project.open(project, progress=progress)
@@ -122,7 +122,7 @@ def nearest(
 ) -> None:
     """List the images nearest to your words or to an image. This is for looking; `weakspot ask` is for proof."""
     from weakspot.cli import terminal
-    from weakspot.nearest.images import NearestRequest
+    from weakspot.project.nearest import NearestRequest
     from weakspot.project.project import Project
 
     request = NearestRequest(
@@ -143,7 +143,7 @@ def nearest(
 
 def _index_kind(given: str) -> "IndexKind":
     from weakspot.core.errors import ConfigError
-    from weakspot.nearest.images import IndexKind
+    from weakspot.project.nearest import IndexKind
 
     if given not in tuple(IndexKind):
         raise ConfigError(
@@ -235,7 +235,7 @@ def compare(
 ) -> None:
     """Compare classifiers: shared failures, slices that hold on several, slices on which two differ most."""
     from weakspot.cli import terminal
-    from weakspot.compare.projects import compare_projects, write_comparison
+    from weakspot.project.compared_projects import compare_projects, write_comparison
 
     with terminal.showing_progress() as progress:
         comparison = compare_projects(projects, alpha=alpha, progress=progress)

@@ -8,14 +8,14 @@ import typer
 from weakspot.cli.options import JsonOption, ProjectOption
 from weakspot.core.errors import ConfigError
 
+if TYPE_CHECKING:
+    from weakspot.tools.bundle import Written
+    from weakspot.tools.exchange import ExportCall
+    from weakspot.web.static import ExportRequest
+
 StateOption = typer.Option(
     "", "--state", help="With --marks: where they are; in the project folder by default."
 )
-
-if TYPE_CHECKING:
-    from weakspot.integrations.bundle import Written
-    from weakspot.integrations.exchange import ExportCall
-    from weakspot.web.static.export import ExportRequest
 
 
 def import_(
@@ -44,7 +44,7 @@ def import_(
     if out is None:
         _import_marks(project, from_, source, state=state, as_json=as_json)
         return
-    from weakspot.integrations.exchange import import_from
+    from weakspot.tools.exchange import import_from
 
     written = import_from(from_, source, out)
     _show_files(written, as_json=as_json)
@@ -55,7 +55,7 @@ def _import_marks(project: Path, tool: str, source: Path, *, state: str, as_json
     from weakspot.cli.serve import require_web
 
     require_web()
-    from weakspot.web.mark_commands import import_marks
+    from weakspot.web.serving import import_marks
 
     found = import_marks(project, tool, source, state_url=state)
     lines = [
@@ -103,7 +103,7 @@ def export(
         from weakspot.cli.serve import require_web
 
         require_web()
-        from weakspot.web.static.export import ExportRequest
+        from weakspot.web.static import ExportRequest
 
         request = ExportRequest(
             project=project,
@@ -120,7 +120,7 @@ def export(
         return
     if static is not None or not to or out is None:
         raise _unclear(static=static, to=to, out=out)
-    from weakspot.integrations.exchange import ExportCall
+    from weakspot.tools.exchange import ExportCall
 
     call = ExportCall(to=to, folder=out, run_id=run or None, copies_images=copy_images)
     _export_to(project, call, as_json=as_json)
@@ -130,13 +130,13 @@ def _export_marks(project: Path, tool: str, folder: Path, *, state: str, as_json
     from weakspot.cli.serve import require_web
 
     require_web()
-    from weakspot.web.mark_commands import export_marks
+    from weakspot.web.serving import export_marks
 
     _show_files(export_marks(project, tool, folder, state_url=state), as_json=as_json)
 
 
 def _unclear(*, static: Path | None, to: str, out: Path | None) -> ConfigError:
-    from weakspot.integrations.exchange import EXPORTS
+    from weakspot.tools.exchange import EXPORTS
 
     given = {"--static": static, "--to": to, "--out": out}
     named = " ".join(f"{option} {value}" for option, value in given.items() if value)
@@ -148,8 +148,8 @@ def _unclear(*, static: Path | None, to: str, out: Path | None) -> ConfigError:
 
 
 def _export_to(project: Path, call: "ExportCall", *, as_json: bool) -> None:
-    from weakspot.integrations.exchange import export_to
     from weakspot.project.project import Project
+    from weakspot.tools.exchange import export_to
 
     written = export_to(Project.open(project), call)
     _show_files(written, as_json=as_json)
@@ -157,7 +157,7 @@ def _export_to(project: Path, call: "ExportCall", *, as_json: bool) -> None:
 
 def _export_static(request: "ExportRequest", *, as_json: bool) -> None:
     from weakspot.cli import terminal
-    from weakspot.web.static.export import export_static
+    from weakspot.web.static import export_static
 
     summary = export_static(request, say=terminal.remark)
     size = f"{summary.n_bytes / 1e6:.1f} MB, {summary.n_images:,} images"

@@ -18,8 +18,8 @@ from weakspot.cli.options import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from weakspot.compare.generated_findings import OtherClassifier
-    from weakspot.generation.search_run import SearchResult
+    from weakspot.generate.search_run import SearchResult
+    from weakspot.project.generated_findings import OtherClassifier
     from weakspot.project.project import Project
 
 FolderOption = typer.Option(
@@ -54,7 +54,7 @@ def generate(
 ) -> None:
     """Generate images of what the classifier fails on; `repair --synthetic FOLDER` trains on them."""
     from weakspot.cli import terminal
-    from weakspot.generation.generate import GenerateRequest
+    from weakspot.generate.generated_folder import GenerateRequest
 
     request = GenerateRequest(
         class_name=class_name, captions=tuple(captions or ()), n_each=number, purpose=purpose
@@ -102,9 +102,9 @@ def search(
 ) -> None:
     """Search for captions whose images make the classifier fail: more often than images of the class alone."""
     from weakspot.cli import terminal
-    from weakspot.compare.generated_findings import OtherClassifier
-    from weakspot.generation.search_page import write_search
-    from weakspot.generation.search_run import SearchRequest
+    from weakspot.generate.search_page import write_search
+    from weakspot.generate.search_run import SearchRequest
+    from weakspot.project.generated_findings import OtherClassifier
 
     call = SearchRequest(
         class_name=class_name, target=target, captions=tuple(captions), until_target_failures=until
@@ -127,7 +127,7 @@ def search(
 
 
 def _search_lines(search: "SearchResult") -> "Iterator[str]":
-    from weakspot.generation.search_page import finding_sentence, headline, what_it_means
+    from weakspot.generate.search_page import finding_sentence, headline, what_it_means
 
     result = search.record.result
     yield headline(result)
@@ -139,8 +139,8 @@ def _search_lines(search: "SearchResult") -> "Iterator[str]":
 def _confirmed_lines(
     second: "Project", search: "SearchResult", others: "list[OtherClassifier]", folder: Path
 ) -> list[str]:
-    from weakspot.compare.generated_findings import confirm_findings
     from weakspot.core.errors import RefusedPromptError
+    from weakspot.project.generated_findings import confirm_findings
 
     result = search.record.result
     captions = [finding.trial.prompt for finding in result.findings]
@@ -156,8 +156,8 @@ def _confirmed_lines(
 
 
 def _proven_lines(opened: "Project", search: "SearchResult") -> "Iterator[str]":
-    from weakspot.cli.run_text import findings
-    from weakspot.generation.search_run import phrase_of
+    from weakspot.cli.results import findings
+    from weakspot.generate.search_run import phrase_of
 
     result = search.record.result
     phrases = [phrase_of(finding.trial.caption) for finding in result.findings]
@@ -185,8 +185,8 @@ def counterfactual(
 ) -> None:
     """Change one thing in images of a class: how much more often does the classifier fail then?"""
     from weakspot.cli import terminal
-    from weakspot.generation.counterfactual_page import explanation, sentence, write_counterfactuals
-    from weakspot.generation.counterfactuals import CounterfactualRequest
+    from weakspot.generate.counterfactual_page import explanation, sentence, write_counterfactuals
+    from weakspot.generate.counterfactuals import CounterfactualRequest
 
     with terminal.showing_progress() as progress:
         opened = open_with_generator(project, generator, engine, progress)

@@ -1,14 +1,14 @@
-"""Research commands, `weakspot lab ...`: align, bench, collective, reproduce, sweep, and those of lab_images."""
+"""Research commands, `weakspot lab ...`: align, bench, collective, reproduce, sweep, refine, decode, adversarial."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
-from weakspot.cli.examples import example_of
-from weakspot.cli.lab_images import adversarial, decode, refine
 from weakspot.cli.options import (
     EngineOption,
     FamilyArgument,
+    GeneratorOption,
     JsonOption,
     OwnCommand,
     ProjectOption,
@@ -16,7 +16,238 @@ from weakspot.cli.options import (
     SeedOption,
     SourceOption,
     TopicGroup,
+    example_of,
+    open_with_generator,
 )
+
+if TYPE_CHECKING:
+    from weakspot.project.refine.request import RefineRequest
+
+
+def refine(
+    projects: list[Path] = typer.Argument(
+        None, help="Project folders; several on the same images are refined with one set."
+    ),
+    named: list[Path] = typer.Option(
+        [], "--project", "-p", help="The same, as with other commands; repeatable."
+    ),
+    kinds: list[str] = typer.Option(
+        [], "--kind", help="Kind of attribute: background, colour, ...; repeatable. Default: both."
+    ),
+    n_names: int = typer.Option(
+        3, "--names", "-k", help="Values of a kind that are generated for a class."
+    ),
+    n_each: int = typer.Option(5, "--each", help="Images for every failure that shows a value."),
+    most_each: int = typer.Option(
+        100, "--most", help="Most images of one prompt; it has at least 60 if this allows."
+    ),
+    weight: float | None = typer.Option(
+        None,
+        "--weight",
+        help="What images count beside training samples (lambda; 0.5 in the paper). Default: chosen.",
+    ),
+    beside: list[str] = typer.Option(
+        [],
+        "--beside",
+        help="What stands beside it: random, predefined, directions, easy, cutmix, cutmix-pixels, plain; repeatable. "
+        "Default: all but easy and cutmix-pixels.",
+    ),
+    predefined: list[str] = typer.Option(
+        [],
+        "--predefined",
+        help='Your own values for the arm predefined: "background=in a cave,on a leaf"; repeatable.',
+    ),
+    kind: int | None = typer.Option(
+        None,
+        "--type",
+        min=1,
+        max=2,
+        help="Several projects: values from the failures of all, or of one.",
+    ),
+    source: str = SourceOption,
+    generator: str = GeneratorOption,
+    engine: str = EngineOption,
+    to: Path | None = typer.Option(
+        None,
+        "--to",
+        help="Folder for page, contact sheet, record and last layer; default: in the project.",
+    ),
+    as_json: bool = JsonOption,
+) -> None:
+    """Retrain on generated images of what failures show: beside images of the mere class, fixed values and other baselines."""
+    from weakspot.core.errors import ConfigError
+    from weakspot.project.refine.request import BESIDE, KINDS, RefineRequest, predefined_values
+
+    folders = [*(projects or ()), *named] or [Path()]
+    request = RefineRequest(
+        kinds=tuple(dict.fromkeys(kinds)) or KINDS,
+        n_names=n_names,
+        n_each=n_each,
+        most_each=most_each,
+        debug_weight=weight,
+        arms=tuple(dict.fromkeys(beside)) or BESIDE,
+        predefined=predefined_values(predefined),
+    )
+    parts = (generator, engine)
+    if len(folders) > 1:
+        _refine_several(folders, request, parts, to, kind or 1, source, as_json=as_json)
+        return
+    if kind is not None or source:
+        raise ConfigError(
+            "--type and --from are for several projects.",
+            given=str(folders[0]),
+            fix="Name more projects.",
+        )
+    _refine_one(folders[0], request, parts, to, as_json=as_json)
+
+
+def _refine_one(
+    folder: Path,
+    request: "RefineRequest",
+    parts: tuple[str, str],
+    to: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    from weakspot.cli import terminal
+    from weakspot.project.refine.page import refinement_lines, write_refinement
+    from weakspot.project.refine.projects import refine_project
+
+    with terminal.showing_progress() as progress:
+        opened = open_with_generator(folder, *parts, progress)
+        refined = refine_project(opened, request, progress=progress)
+        files = write_refinement(refined, to or folder / "refinements" / "-".join(request.kinds))
+    lines = (*refinement_lines(refined.refinement), f"Page with the images: {files[0]}")
+    terminal.show(refined.refinement, lines, as_json=as_json)
+
+
+def _refine_several(
+    folders: list[Path],
+    request: "RefineRequest",
+    parts: tuple[str, str],
+    to: Path | None,
+    kind: int,
+    source: str,
+    *,
+    as_json: bool,
+) -> None:
+    from weakspot.cli import terminal
+    from weakspot.project.refine.page import family_lines, write_refined_family
+    from weakspot.project.refine.projects import refine_projects
+
+    with terminal.showing_progress() as progress:
+        opened = [open_with_generator(folder, *parts, progress) for folder in folders]
+        name = Path(source).resolve().name if source else ""
+        refined = refine_projects(
+            opened, request, kind=1 if kind == 1 else 2, source=name, progress=progress
+        )
+        files = write_refined_family(refined, to or folders[0] / "refinements" / f"type-{kind}")
+    lines = (*family_lines(refined.refinement), f"Page with the images: {files[0]}")
+    terminal.show(refined.refinement, lines, as_json=as_json)
+
+
+def decode(
+    project: Path = ProjectOption,
+    run_id: str = RunOption,
+    slice_id: str = typer.Option(
+        "",
+        "--slice",
+        help="Slice of the run (id or its beginning); default: the first with a direction.",
+    ),
+    alphas: list[float] = typer.Option(
+        [0.0, 0.1, 0.2, 0.3],
+        "--alpha",
+        min=0.0,
+        max=1.0,
+        help="Share of the rotation; repeatable.",
+    ),
+    number: int = typer.Option(
+        8, "--number", "-n", min=1, help="Images for every share, in each of the two series."
+    ),
+    generator: str = GeneratorOption,
+    engine: str = EngineOption,
+    to: Path | None = typer.Option(
+        None, "--to", help="Folder for images, table, sheet and record; default: in the project."
+    ),
+    as_json: bool = JsonOption,
+) -> None:
+    """Show what a failure direction looks like: a class rotated towards it and away; the generator must decode embeddings."""
+    from weakspot.cli import terminal
+    from weakspot.lab.decode.decoding import DecodeRequest, decode_direction
+    from weakspot.lab.decode.files import explanation, write_decoded
+
+    request = DecodeRequest(slice_id=slice_id, alphas=tuple(alphas), n_each=number)
+    with terminal.showing_progress() as progress:
+        opened = open_with_generator(project, generator, engine, progress)
+        result = decode_direction(opened, request, run_id=run_id or None)
+        files = write_decoded(result, to or opened.folder / "decoded" / result.facts.slice_id)
+    lines = (*explanation(result.facts), f"Sheet with both series: {files[0]}")
+    terminal.show(result.facts, lines, as_json=as_json)
+
+
+def adversarial(
+    to: Path = typer.Option(
+        ..., "--to", help="Folder for the set: a sub-folder per class, a table, a record, a page."
+    ),
+    project: Path = ProjectOption,
+    images: Path | None = typer.Option(
+        None,
+        "--images",
+        help="Labelled images to caption (folder or table); default: the project's own failures.",
+    ),
+    captions: Path | None = typer.Option(
+        None, "--captions", help="Table of captions with the columns label and caption."
+    ),
+    most_per_caption: int = typer.Option(
+        100, "--most-per-caption", min=1, help="Most images that are generated of one caption."
+    ),
+    keep: int = typer.Option(
+        10, "--keep", min=1, help="Most misclassified images that are kept of one caption."
+    ),
+    most_captions: int = typer.Option(
+        200, "--most-captions", min=1, help="Most captions, chosen at random."
+    ),
+    baseline: int = typer.Option(
+        48, "--baseline", min=0, help="Images of each class's baseline prompt, to compare with."
+    ),
+    models: list[Path] = typer.Option(
+        [],
+        "--models",
+        help="Further project folders whose classifiers the set is put to; repeatable.",
+    ),
+    beside: list[Path] = typer.Option(
+        [], "--beside", help="Further sets of images to compare with; repeatable."
+    ),
+    inception: str = typer.Option(
+        "", "--inception", help="Inception network for FID and KID: file, folder or timm name."
+    ),
+    generator: str = GeneratorOption,
+    engine: str = EngineOption,
+    as_json: bool = JsonOption,
+) -> None:
+    """Make a set of images that the classifier gets wrong: generated from captions of hard ones, and measured."""
+    from weakspot.cli import terminal
+    from weakspot.generate.adversarial import AdversarialEffort, AdversarialRequest
+    from weakspot.project.adversarial import make_for_project
+    from weakspot.project.adversarial_page import adversarial_lines, write_set_page
+
+    request = AdversarialRequest(
+        to=to,
+        images=images,
+        captions=captions,
+        effort=AdversarialEffort(most_per_caption=most_per_caption, keep=keep),
+        most_captions=most_captions,
+        n_baseline=baseline,
+        beside=tuple(beside),
+        inception=inception,
+    )
+    with terminal.showing_progress() as progress:
+        made = make_for_project(
+            project, request, models=models, generator=generator, engine=engine, progress=progress
+        )
+        files = write_set_page(made, to)
+    lines = (*adversarial_lines(made.record), f"Page: {files[0]}")
+    terminal.show(made.record, lines, as_json=as_json)
 
 
 def align(
@@ -94,7 +325,7 @@ def bench(
     from weakspot.lab.bench.pages import BenchJournal, table
     from weakspot.lab.bench.running import BenchPlan, run_bench, write_bench
     from weakspot.lab.bench.scores import table_rows
-    from weakspot.pipeline.settings import Settings
+    from weakspot.run.settings import Settings
 
     choice = BenchChoice(
         problems=tuple(problems),
@@ -138,8 +369,8 @@ def collective(
 ) -> None:
     """Repair a family of classifiers with one set: beside each one's own repair and a random set of the same kind."""
     from weakspot.cli import terminal
-    from weakspot.lab.collective.page import collective_lines, write_family
-    from weakspot.lab.collective.repair import FamilyRequest, repair_family
+    from weakspot.project.collective import FamilyRequest, repair_family
+    from weakspot.project.collective_page import collective_lines, write_family
 
     request = FamilyRequest(kind=1 if kind == 1 else 2, source=source, method=method)
     with terminal.showing_progress() as progress:
@@ -213,7 +444,7 @@ def sweep(
 ) -> None:
     """Show the trade-off of a synthetic repair: how much generated samples count, and from how many names they come."""
     from weakspot.cli import terminal
-    from weakspot.cli.repair import repair_settings
+    from weakspot.cli.loop import repair_settings
     from weakspot.lab.sweep.sweeping import sweep_synthetic
     from weakspot.project.project import Project
 

@@ -1,21 +1,18 @@
-"""Commands of the loop: ingest, embed, discover, verify, report, run."""
+"""Commands of the loop: ingest, embed, discover, verify, repair, report, run."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from weakspot.cli.options import (
-    EngineOption,
-    JsonOption,
-    ProjectOption,
-    RunOption,
-    VerboseOption,
-)
-from weakspot.core.ordering import SliceOrder
+from weakspot.cli.options import EngineOption, JsonOption, ProjectOption, RunOption, VerboseOption
+from weakspot.core.bounds import SliceOrder
 
 if TYPE_CHECKING:
     from weakspot.core.run import RunRecord
+    from weakspot.repair.stage import RepairRequest
+    from weakspot.run.settings import Settings
 
 MethodsOption = typer.Option(
     [],
@@ -50,28 +47,28 @@ def ingest(
     project: Path = ProjectOption, engine: str = EngineOption, as_json: bool = JsonOption
 ) -> None:
     """Read the samples: hash, examine, quarantine what is broken, assign splits."""
-    from weakspot.cli import run_text, terminal
+    from weakspot.cli import results, terminal
     from weakspot.project.project import Project
     from weakspot.project.warm_up import begin_compiling
 
     with terminal.showing_progress() as progress:
         begin_compiling(progress)
         summary = Project.open(project, engine=engine, progress=progress).ingest()
-    terminal.show(summary, run_text.ingest_lines(summary), as_json=as_json)
+    terminal.show(summary, results.ingest_lines(summary), as_json=as_json)
 
 
 def embed(
     project: Path = ProjectOption, engine: str = EngineOption, as_json: bool = JsonOption
 ) -> None:
     """Compute embeddings, and predictions of the classifier; only new samples cost time."""
-    from weakspot.cli import run_text, terminal
+    from weakspot.cli import results, terminal
     from weakspot.project.project import Project
     from weakspot.project.warm_up import begin_compiling
 
     with terminal.showing_progress() as progress:
         begin_compiling(progress)
         summary = Project.open(project, engine=engine, progress=progress).embed()
-    terminal.show(summary, run_text.embed_lines(summary), as_json=as_json)
+    terminal.show(summary, results.embed_lines(summary), as_json=as_json)
 
 
 def discover(
@@ -81,14 +78,14 @@ def discover(
     as_json: bool = JsonOption,
 ) -> None:
     """Look for failure slices and name them: on the discovery half, so nothing is confirmed yet."""
-    from weakspot.cli import run_text, terminal
+    from weakspot.cli import results, terminal
     from weakspot.project.project import Project
     from weakspot.project.warm_up import begin_compiling
 
     with terminal.showing_progress() as progress:
         begin_compiling(progress)
         record = Project.open(project, methods=methods, engine=engine, progress=progress).discover()
-    terminal.show(record, run_text.candidates(record), as_json=as_json)
+    terminal.show(record, results.candidates(record), as_json=as_json)
 
 
 def verify(
@@ -102,7 +99,7 @@ def verify(
     verbose: bool = VerboseOption,
 ) -> None:
     """Say which slices are real: measure those of a run on the confirmation half."""
-    from weakspot.cli import first_lines, run_text, terminal
+    from weakspot.cli import results, terminal
     from weakspot.project.project import Project
 
     with terminal.showing_progress() as progress:
@@ -111,10 +108,10 @@ def verify(
         left = opened.asked()
         chosen = order or opened.settings.report.order
     if as_json or verbose or has_all:
-        shown = run_text.findings(record, order=chosen, has_all=has_all)
+        shown = results.findings(record, order=chosen, has_all=has_all)
         terminal.show(record, (shown, *left), as_json=as_json)
     else:
-        first_lines.show_run(record, project, order=chosen)
+        results.show_run(record, project, order=chosen)
     _exit_on_finding(record, fail_above)
 
 
@@ -143,12 +140,11 @@ def run(
     has_profile: bool = ProfileOption,
 ) -> None:
     """Do the whole loop; finished work of earlier runs is reused, not repeated."""
-    from weakspot.cli import first_lines, run_text, terminal
-    from weakspot.pipeline.profile import stage_lines, write_profile
-    from weakspot.pipeline.reporting import place_of_report
-    from weakspot.pipeline.stage_clock import StageClock
+    from weakspot.cli import results, terminal
     from weakspot.project.project import Project
     from weakspot.project.warm_up import begin_compiling
+    from weakspot.run.reporting import place_of_report
+    from weakspot.run.stage_clock import StageClock, stage_lines, write_profile
 
     clock = StageClock()
     with terminal.showing_progress() as progress:
@@ -161,11 +157,11 @@ def run(
         left = opened.asked()
         chosen = order or opened.settings.report.order
     if as_json or verbose or has_all:
-        text = run_text.whole_run(record, order=chosen, has_all=has_all)
+        text = results.whole_run(record, order=chosen, has_all=has_all)
         spent = stage_lines((*record.stages, *clock.stages))
         terminal.show(record, (text, *left, *spent, f"Report: {written}"), as_json=as_json)
     else:
-        first_lines.show_run(record, project, report=written, order=chosen)
+        results.show_run(record, project, report=written, order=chosen)
     if has_profile:
         drawn = write_profile(opened.store, record.run_id, (*record.stages, *clock.stages))
         terminal.remark(f"Profile: {drawn}")
@@ -177,3 +173,126 @@ def _exit_on_finding(record: "RunRecord", fail_above: float | None) -> None:
         evidence.headline_gap > fail_above for _, evidence in record.published()
     ):
         raise typer.Exit(1)
+
+
+MethodOption = typer.Option("", "--method", help="Strategy to use instead of the configured one.")
+SlicesOption = typer.Option(
+    [], "--slice", help="Repair only this confirmed slice (id or its beginning); repeatable."
+)
+CompareOption = typer.Option(
+    False, "--compare", help="Run every strategy that the samples allow, and show one table."
+)
+BudgetOption = typer.Option(
+    None, "--budget", min=0, help="Samples that may be taken from the pool."
+)
+SyntheticOption = typer.Option(
+    None, "--synthetic", help="Folder of generated images, one sub-folder per class."
+)
+LabelsOption = typer.Option(
+    None, "--labels", help="The list of pool samples to label, with labels filled in."
+)
+PlanOption = typer.Option(
+    None, "--plan", help="plan.json of an earlier repair, to be carried out again here."
+)
+WriteOption = typer.Option(
+    None, "--write-to", help="Folder for the repaired classifier, its plan and training weights."
+)
+GainOption = typer.Option(
+    None,
+    "--gain",
+    min=0.1,
+    max=100.0,
+    help="Where rows are to be collected: points by which slices shall fail less; otherwise half and all of their gap.",
+)
+
+
+NOTHING_WRITTEN = 1
+
+
+ExploratoryOption = typer.Option(
+    False,
+    "--exploratory",
+    help="With --slice: also slices that were not confirmed, such as your own phrase; the repair is marked so.",
+)
+
+
+def repair(
+    project: Path = ProjectOption,
+    run_id: str = RunOption,
+    method: str = MethodOption,
+    slices: list[str] = SlicesOption,
+    compare: bool = CompareOption,
+    budget: int | None = BudgetOption,
+    synthetic: Path | None = SyntheticOption,
+    labels: Path | None = LabelsOption,
+    exploratory: bool = ExploratoryOption,
+    plan: Path | None = PlanOption,
+    write_to: Path | None = WriteOption,
+    gain: float | None = GainOption,
+    engine: str = EngineOption,
+    as_json: bool = JsonOption,
+) -> None:
+    """Retrain the last layer for confirmed slices, beside baselines; where it is not known, list rows to collect and training weights."""
+    from weakspot.cli import terminal
+    from weakspot.cli.results import repair_lines, what_to_do
+    from weakspot.project.project import Project
+
+    with terminal.showing_progress() as progress:
+        settings = repair_settings(
+            project, method=method, budget=budget, synthetic=synthetic, engine=engine
+        )
+        opened = Project(project, settings, progress=progress)
+        request = _request(slices, compare=compare, labels=labels, plan=plan, write_to=write_to)
+        asked = replace(
+            request,
+            gain=None if gain is None else gain / 100,
+            is_exploratory=exploratory,
+        )
+        record = opened.repair(run_id or None, asked)
+        files = opened.report(record.run_id) if compare else ()
+        folder = opened.store.runs.run_folder(record.run_id).resolve()
+    lines = [repair_lines(record), *(f"Report with the plot: {path}" for path in files[:1])]
+    if any(result.needs for result in record.repairs):
+        lines.append(f"The run's folder, in which relative files are: {folder}")
+    lines += what_to_do(record)
+    terminal.show(record, lines, as_json=as_json)
+    if not record.repairs:
+        raise typer.Exit(NOTHING_WRITTEN)
+
+
+def repair_settings(
+    project: Path,
+    *,
+    method: str = "",
+    budget: int | None = None,
+    synthetic: Path | None = None,
+    engine: str = "",
+) -> "Settings":
+    """Return the settings of a project with what the command line says of a repair."""
+    from weakspot.run.settings import with_engine, with_repair
+    from weakspot.run.settings_file import load_settings
+
+    place = "" if synthetic is None else str(synthetic.resolve())
+    return with_engine(
+        with_repair(load_settings(project), method=method, budget=budget, synthetic=place), engine
+    )
+
+
+def _request(
+    slices: list[str],
+    *,
+    compare: bool,
+    labels: Path | None,
+    plan: Path | None,
+    write_to: Path | None,
+) -> "RepairRequest":
+    from weakspot.repair.export import read_plan
+    from weakspot.repair.stage import RepairRequest
+
+    return RepairRequest(
+        slice_ids=tuple(slices),
+        is_comparison=compare,
+        labels=labels,
+        plan=None if plan is None else read_plan(plan),
+        write_to=write_to,
+    )

@@ -6,9 +6,10 @@ from typing import Any
 import typer
 
 from weakspot import __version__
-from weakspot.cli import agents, ask, exchange, generate, lab, loop, release, repair, serve, setup
-from weakspot.cli.examples import example_of
-from weakspot.cli.options import OwnCommand, TopicGroup
+from weakspot.cli import ask, exchange, generate, lab, loop, release, serve, setup
+from weakspot.cli import loop as repair
+from weakspot.cli import serve as agents
+from weakspot.cli.options import OwnCommand, TopicGroup, example_of
 
 COMMANDS = {
     "Start": (setup.demo, setup.init, loop.run, serve.serve, setup.doctor),

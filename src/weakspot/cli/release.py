@@ -9,10 +9,10 @@ import typer
 from weakspot.cli.options import JsonOption, ProjectOption
 
 if TYPE_CHECKING:
+    from weakspot.gate.check import Checked
+    from weakspot.gate.result import PolicyResult
+    from weakspot.gate.watch import WatchRound
     from weakspot.project.project import Project
-    from weakspot.release.checking import Checked
-    from weakspot.release.result import PolicyResult
-    from weakspot.release.watching import WatchRound
 
 INTERRUPTED = 130
 
@@ -51,8 +51,8 @@ def check(
     """Judge a model by a policy: exit with 0 if it is kept, 1 if it is violated, 2 for bad input."""
     from weakspot.cli import terminal
     from weakspot.core.errors import ConfigError
+    from weakspot.gate.check import write_outputs
     from weakspot.project.project import Project
-    from weakspot.release.checking.check import write_outputs
 
     if policy is None and write_baseline is None:
         raise ConfigError(
@@ -93,8 +93,9 @@ def _check_policy(
     is_first: bool,
 ) -> "Checked | None":
     from weakspot.cli import terminal
-    from weakspot.release.checking import CheckRequest, check, load_baseline
-    from weakspot.release.policy import load_policy, without_comparisons
+    from weakspot.gate.check import CheckRequest, check
+    from weakspot.gate.policy import load_policy, without_comparisons
+    from weakspot.gate.runs import load_baseline
 
     rules = load_policy(policy)
     if is_first and baseline is None and rules.needs_baseline:
@@ -120,14 +121,14 @@ def _shown(path: Path) -> str:
 
 
 def _write_baseline(opened: "Project", path: Path, *, run_id: str, may_run: bool) -> None:
-    from weakspot.release.checking import baseline_of, choose_run, write_baseline
+    from weakspot.gate.runs import baseline_of, choose_run, write_baseline
 
     write_baseline(path, baseline_of(opened, choose_run(opened, run_id, may_run=may_run)))
 
 
 def result_lines(result: "PolicyResult") -> list[str]:
     """Return the verdict, what speaks against the model, and what could not be judged, in words."""
-    from weakspot.release.result import Ruling
+    from weakspot.gate.result import Ruling
 
     lines = [result.headline]
     for verdict in (Ruling.VIOLATED, Ruling.NOT_JUDGED, Ruling.ACCEPTED, Ruling.KEPT):
@@ -151,10 +152,9 @@ def watch(
 ) -> None:
     """Run a project again whenever it changes: its samples, model or settings; only what changed is computed."""
     from weakspot.cli import terminal
-    from weakspot.pipeline.settings_file import load_settings
-    from weakspot.release.policy import load_policy
-    from weakspot.release.watching import Watcher, WatchRequest
-    from weakspot.release.watching.round import RoundRequest
+    from weakspot.gate.policy import load_policy
+    from weakspot.gate.watch import RoundRequest, Watcher, WatchRequest
+    from weakspot.run.settings_file import load_settings
 
     load_settings(project)
     if policy is not None:

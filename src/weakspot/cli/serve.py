@@ -1,4 +1,4 @@
-"""The command serve: the browser on a project."""
+"""The commands serve and mcp: the browser on a project, and a project for programs that talk."""
 
 import os
 from pathlib import Path
@@ -104,7 +104,7 @@ def project_and_data(project: Path, data: Path | None) -> tuple[Path, Path | Non
         ConfigError: if nothing is there.
     """
     from weakspot.core.errors import ConfigError
-    from weakspot.pipeline.settings import SETTINGS_FILE
+    from weakspot.run.settings import SETTINGS_FILE
 
     if data is None:
         return project, None
@@ -146,7 +146,7 @@ def _set_password(project: Path, name: str, state: str) -> None:
     require_web()
     from weakspot.cli import terminal
     from weakspot.project.project import Project
-    from weakspot.web.auth.people import set_owner_password
+    from weakspot.web.auth.login import set_owner_password
     from weakspot.web.serving import open_state
 
     store = open_state(Project.open(project), state)
@@ -164,3 +164,33 @@ def _asked_password() -> str:
         if given is not None
         else str(typer.prompt("Password", hide_input=True, confirmation_prompt="Once more"))
     )
+
+
+TOKEN_VARIABLE = "WEAKSPOT_TOKEN"
+
+
+def mcp(
+    project: Path = ProjectOption,
+    http: int | None = typer.Option(
+        None,
+        "--http",
+        min=1,
+        max=65535,
+        help="Serve on this port of this machine instead of standard input and output; needs the variable WEAKSPOT_TOKEN.",
+    ),
+) -> None:
+    """Let an agent use a project by the Model Context Protocol: findings, images, questions, checks, exports."""
+    from weakspot.cli.terminal import remark
+    from weakspot.run.settings_file import load_settings
+    from weakspot.tools.agents import build_server, with_token
+
+    load_settings(project)
+    server = build_server(project)
+    if http is None:
+        server.run("stdio")
+        return
+    import uvicorn
+
+    app = with_token(server.streamable_http_app(), os.environ.get(TOKEN_VARIABLE, ""))
+    remark(f"http://127.0.0.1:{http}/mcp (Ctrl+C stops it)")
+    uvicorn.run(app, host="127.0.0.1", port=http, log_level="warning")

@@ -9,7 +9,7 @@ import typer
 from weakspot.cli.options import JsonOption, PortOption, VerboseOption
 
 if TYPE_CHECKING:
-    from weakspot.core.preflight import PreflightCheck
+    from weakspot.core.run import PreflightCheck
     from weakspot.project.doctor import DoctorFinding
 
 STYLES = {"ok": "green", "missing": "yellow", "broken": "red"}
@@ -53,8 +53,12 @@ def doctor(
     """Say first whether all is well, then what is not: with this machine and, if given, with a project."""
     from weakspot.cli import terminal
     from weakspot.core.registry import ROLES, registered
-    from weakspot.project.doctor import examine_machine
-    from weakspot.project.project_doctor import examine_project, is_in_order, verdict_sentence
+    from weakspot.project.doctor import (
+        examine_machine,
+        examine_project,
+        is_in_order,
+        verdict_sentence,
+    )
 
     findings = examine_machine(folder=project, ask_network=not offline)
     checks, failed = ((), ()) if project is None else examine_project(project)
@@ -79,7 +83,7 @@ def doctor(
 
 def _print_checks(checks: "tuple[PreflightCheck, ...]", *, is_verbose: bool) -> None:
     from weakspot.cli import terminal
-    from weakspot.core.preflight import CheckState
+    from weakspot.core.run import CheckState
 
     for check in checks:
         if check.state is CheckState.OK and not is_verbose:
@@ -142,7 +146,7 @@ def demo(
 
 
 def _run_demo(folder: Path, *, as_json: bool, verbose: bool) -> None:
-    from weakspot.cli import first_lines, run_text, terminal
+    from weakspot.cli import results, terminal
     from weakspot.project.demo import run_demo
     from weakspot.project.warm_up import begin_compiling
 
@@ -150,8 +154,8 @@ def _run_demo(folder: Path, *, as_json: bool, verbose: bool) -> None:
         begin_compiling(progress)
         result = run_demo(folder, progress=progress)
     if as_json or verbose:
-        text, end = run_text.whole_run(result.record), f"Report: {result.report}"
+        text, end = results.whole_run(result.record), f"Report: {result.report}"
         terminal.show(result.record, (text, result.truth_sentence, end), as_json=as_json)
     else:
-        first_lines.show_run(result.record, folder, report=result.report)
+        results.show_run(result.record, folder, report=result.report)
         terminal.say(f"\n{result.truth_sentence}")

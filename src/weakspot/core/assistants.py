@@ -1,8 +1,4 @@
-"""The models that a method may ask for words, as plain functions of rows and phrases.
-
-Methods see neither images nor model classes: the application turns whatever captioner, answerer, language model or second encoder
-is configured into these functions, with caching. No answer depends on labels or predictions, so asking about any sample is allowed.
-"""
+"""The models that a method may ask for words, as plain functions of rows and phrases."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -76,4 +72,4 @@ def _well_measured(areas: FloatArray | None) -> FloatArray | None:
     return None if areas is None else np.asarray(areas >= LEAST_AREA, dtype=np.float32)
 
 
-NOBODY = Assistants()
+NO_ASSISTANTS = Assistants()

@@ -1,28 +1,13 @@
-"""Bounds of settings, written where the setting is declared and checked in one place.
+"""Bounds of settings, written where the setting is declared and checked in one place; and the choice of an order of slices.
 
-A parameter class annotates its fields and calls `check_bounds` once. `Literal` fields are checked too, unions accept what any of
-their members accepts, and fields without bounds are left alone.
-
->>> from dataclasses import dataclass
->>> @dataclass(frozen=True, kw_only=True)
-... class Search:
-...     n_slices: Count = 3
-...     max_p: Annotated[float, Bounds(gt=0, le=1)] = 0.05
-...     cut: Literal["best", "half"] = "best"
-...
-...     def __post_init__(self) -> None:
-...         check_bounds(self, where="search")
->>> Search(n_slices=5)
-Search(n_slices=5, max_p=0.05, cut='best')
->>> Search(max_p=2.0)
-Traceback (most recent call last):
-weakspot.core.errors.ConfigError: The setting search.max_p must lie in (0, 1]. Given: 2.0. To do: Leave it out for 0.05.
+Light: the terminal offers the choice before anything is loaded.
 """
 
 import dataclasses
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cache
 from numbers import Integral, Real
 from types import NoneType, UnionType
@@ -163,3 +148,11 @@ def _fix(field: "dataclasses.Field[Any]") -> str | None:
 @cache
 def _hints(kind: type) -> dict[str, Any]:
     return get_type_hints(kind, include_extras=True)
+
+
+class SliceOrder(StrEnum):
+    """By what slices are ordered for a reader."""
+
+    SEVERITY = "severity"
+    COVERAGE = "coverage"
+    BOTH = "both"

@@ -18,8 +18,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
 
-from weakspot.core.user_cache import user_cache_folder
-from weakspot.core.waiting import waiting
+from weakspot.core.machine import user_cache_folder, waiting
 
 log = logging.getLogger(__name__)
 KERNELS_VARIABLE = "WEAKSPOT_KERNELS"
@@ -29,7 +28,7 @@ _USUAL = "usual"
 _BEGUN = "begun"
 _POLL_SECONDS = 0.1
 _LONGEST_SECONDS = 300.0
-_WITH_LOOPS = ("kernels.py", "embedding_pass.py")
+_WITH_LOOPS = ("*kernels.py", "embedding_pass.py")
 _PACKAGE = Path(__file__).parents[1]
 
 Loop = TypeVar("Loop", bound=Callable[..., Any])
@@ -61,9 +60,8 @@ def kernels_folder() -> Path:
 @cache
 def _sources_hash() -> str:
     """Return a hash of every file beside compiled loops: one may call those of another."""
-    folders = {path.parent for name in _WITH_LOOPS for path in _PACKAGE.rglob(name)}
     digest = hashlib.sha256()
-    for path in sorted(path for folder in folders for path in folder.glob("*.py")):
+    for path in sorted(path for name in _WITH_LOOPS for path in _PACKAGE.rglob(name)):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
 

@@ -1,5 +1,6 @@
-"""What the classifier saw and said: samples with labels, predictions, probabilities, splits and free metadata."""
+"""What the classifier saw and said: samples with labels, predictions, probabilities, splits, groups and free metadata."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -11,8 +12,98 @@ import pyarrow as pa
 
 from weakspot.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from weakspot.core.errors import DataError
-from weakspot.core.groups import group_codes
-from weakspot.core.table_joining import table_after
+
+
+def group_codes(content_hashes: pa.ChunkedArray, groups: pa.ChunkedArray | None) -> IntArray:
+    """Return one number a group [n]; samples of the same content are always in one group.
+
+    Args:
+        content_hashes: [n].
+        groups: name of the group of every sample, null for a sample on its own [n]; None: nobody named any.
+
+    >>> hashes = pa.chunked_array([["a", "b", "c", "b"]])
+    >>> group_codes(hashes, None).tolist(), group_codes(hashes, pa.chunked_array([["x", "x", None, None]])).tolist()
+    ([0, 1, 2, 1], [0, 0, 1, 0])
+    """
+    contents = _codes(content_hashes)
+    if groups is None or groups.null_count == len(groups):
+        return contents
+    return join_groups(_codes(groups), contents)
+
+
+def join_groups(named: IntArray, contents: IntArray) -> IntArray:
+    """Return one number a group [n], in order of first appearance.
+
+    Args:
+        named: number of the group that a sample names, -1 for none [n].
+        contents: a number for every content [n]; samples of the same one are in one group.
+
+    >>> join_groups(np.array([4, 4, -1, -1]), np.array([0, 1, 2, 1])).tolist()
+    [0, 0, 1, 0]
+    """
+    # Samples that name no group stand for their content; numbers behind those of the names.
+    units = np.where(named < 0, named.max(initial=-1) + 1 + contents, named)
+    return _compact(_join(units, contents))
+
+
+def several_to_a_group(groups: IntArray) -> IntArray | None:
+    """Return the groups numbered from 0 on [n], None if every sample is a group of its own.
+
+    >>> several_to_a_group(np.array([7, 3, 7])).tolist()
+    [1, 0, 1]
+    """
+    names, codes = np.unique(groups, return_inverse=True)
+    return None if len(names) == len(groups) else np.asarray(codes, dtype=np.int64)
+
+
+def _codes(names: pa.ChunkedArray) -> IntArray:
+    """Return a number for every name, -1 for null [n]."""
+    encoded = names.combine_chunks().dictionary_encode()
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.combine_chunks()
+    return np.asarray(encoded.indices.fill_null(-1)).astype(np.int64)
+
+
+def _join(units: IntArray, contents: IntArray) -> IntArray:
+    """Return units where those that share a content are one."""
+    lowest = np.full(contents.max(initial=-1) + 1, np.iinfo(np.int64).max)
+    np.minimum.at(lowest, contents, units)
+    if np.array_equal(lowest[contents], units):
+        return units
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    first = _compact(units)
+    n_units = int(first.max()) + 1
+    size = n_units + int(contents.max()) + 1
+    edges = coo_array((np.ones(len(first)), (first, n_units + contents)), shape=(size, size))
+    return np.asarray(connected_components(edges, directed=False)[1][first], dtype=np.int64)
+
+
+def _compact(codes: IntArray) -> IntArray:
+    """Return the same groups numbered in order of first appearance."""
+    _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+    place = np.empty(len(first), dtype=np.int64)
+    place[np.argsort(first, kind="stable")] = np.arange(len(first))
+    return place[inverse]
+
+
+def table_after(first: pa.Table, second: pa.Table) -> pa.Table:
+    """Return the rows of two tables with the columns of both, in the types of the first."""
+    for place, name in enumerate(second.column_names):
+        wanted = first.schema.field(name).type if name in first.column_names else pa.null()
+        if not pa.types.is_null(wanted):
+            second = second.set_column(place, name, _cast(second.column(name), wanted))
+    return pa.concat_tables([first, second], promote_options="default")
+
+
+def _cast(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray | pa.Array:
+    try:
+        is_coded = pa.types.is_dictionary(column.type)
+        return (column.cast(column.type.value_type) if is_coded else column).cast(wanted)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return pa.nulls(len(column), wanted)
+
 
 NO_LABEL = -1
 METADATA_PREFIX = "meta."
@@ -341,7 +432,7 @@ def _rows_after(first: Dataset, second: Dataset, name: str, unknown: float) -> A
     return np.concatenate(arrays)
 
 
-def dataset_from_columns(  # noqa: PLR0913 - one argument a column
+def dataset_from_columns(
     *,
     class_names: Sequence[str],
     labels: Sequence[int] | IntArray | None = None,
@@ -398,3 +489,68 @@ def dataset_from_columns(  # noqa: PLR0913 - one argument a column
         probabilities=probabilities,
         thresholds=thresholds,
     )
+
+
+Names = tuple[str, ...] | None
+"""Names of classes; None for a sample without a label, which is not the same as one that has none of several labels."""
+
+
+def corrected(dataset: Dataset, labels: Mapping[int, Names]) -> Dataset:
+    """Return the same samples with labels that people corrected; what the source gives is remembered.
+
+    Args:
+        dataset: the samples.
+        labels: the right classes of some rows; None for a sample that is of no use.
+    """
+    before = {row: names_at(dataset, row) for row in labels if row not in dataset.given_labels}
+    return replace(_with_named(dataset, labels), given_labels={**before, **dataset.given_labels})
+
+
+def as_given(dataset: Dataset) -> Dataset:
+    """Return the same samples with the labels of their source.
+
+    >>> from weakspot.core.dataset import dataset_from_columns
+    >>> given = dataset_from_columns(class_names=["cat", "dog"], labels=[0, 1])
+    >>> changed = corrected(given, {0: ("dog",), 1: None})
+    >>> changed.labels.tolist(), as_given(changed).labels.tolist()
+    ([1, -1], [0, 1])
+    """
+    return replace(_with_named(dataset, dataset.given_labels), given_labels={})
+
+
+def names_at(dataset: Dataset, row: int) -> Names:
+    """Return the classes of a sample by its label."""
+    if not dataset.is_labelled[row]:
+        return None
+    if dataset.task is Task.SINGLE_LABEL:
+        return (dataset.class_names[int(dataset.labels[row])],)
+    return tuple(dataset.class_names[code] for code in np.flatnonzero(dataset.label_matrix[row]))
+
+
+def _with_named(dataset: Dataset, labels: Mapping[int, Names]) -> Dataset:
+    if not labels:
+        return dataset
+    rows = np.fromiter(labels, dtype=np.int64)
+    codes = [
+        None if names is None else [dataset.class_code(name) for name in names]
+        for names in labels.values()
+    ]
+    if dataset.task is Task.MULTI_LABEL:
+        return dataset.with_labels(rows, codes)
+    return dataset.with_labels(rows, [one[0] if one else NO_LABEL for one in codes])
+
+
+def identities(dataset: Dataset, rows: IntArray) -> list[str]:
+    """Return by what samples are known again: their images or, where there is none, their keys.
+
+    The content hash of a sample without an image covers its prediction: another classifier would make another sample of it.
+    """
+    hashes = dataset.content_hashes(rows)
+    if not dataset.table.column("location").null_count:
+        return hashes
+    places = dataset.locations(rows)
+    keys = dataset.table.column("key").take(pa.array(rows)).to_pylist()
+    return [
+        hashed if place is not None else hashlib.sha256(str(key).encode()).hexdigest()
+        for hashed, place, key in zip(hashes, places, keys, strict=True)
+    ]

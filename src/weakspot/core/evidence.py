@@ -1,5 +1,6 @@
-"""What was measured on data that was not used to find a slice, and what that proves."""
+"""What was measured on data that was not used to find a slice, and what that proves: of slices, their tree, whole classes and groups."""
 
+import hashlib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,13 +10,94 @@ from typing import ClassVar
 import numpy as np
 
 from weakspot.core.arrays import BoolArray
-from weakspot.core.failures import ClassProblem
+from weakspot.core.failures import ClassProblem, Side
 from weakspot.core.group_tests import GroupTest, count_groups, effective_number, group_interval
 from weakspot.core.record import Record
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse, FailureSlice, matches
 from weakspot.core.statistics import Correction, cohens_h, risk_ratio_interval
-from weakspot.core.tree import Explanation
+
+
+class NodeKind(StrEnum):
+    """What a confirmed slice is in the tree of its class."""
+
+    FINDING = "finding"
+    WORSE = "worse"
+    EXPLAINED = "explained"
+
+
+class Explanation(Record):
+    """Why a confirmed slice is no finding of its own: a stronger one of its class accounts for it.
+
+    Args:
+        slice_id: the stronger slice.
+        shared_failures: share of the slice's failures that are members of the stronger one.
+        n_inside: members of the slice that are in no stronger slice.
+        failures_inside: failures among them.
+        n_outside: samples of the class that are in neither.
+        failures_outside: failures among them.
+        shared_by_all: share of the slice's failures that are members of any finding; None if that was not counted.
+        n_both: members of both slices.
+        failures_both: failures among them.
+        n_beside: other members of the stronger one.
+        failures_beside: failures among them.
+    """
+
+    slice_id: str
+    shared_failures: float
+    n_inside: int
+    failures_inside: int
+    n_outside: int
+    failures_outside: int
+    shared_by_all: float | None = None
+    n_both: int = 0
+    failures_both: int = 0
+    n_beside: int = 0
+    failures_beside: int = 0
+
+
+class SliceNode(Record):
+    """The place of a confirmed slice.
+
+    Args:
+        slice_id: which slice.
+        kind: a finding of its own; worse than the finding around it; or explained by another one.
+        parent: the finding around it, or the one that explains it.
+        coverage: its share of all failures, of all classes.
+        excess: its share of all failures beyond what it had if it failed as often as the rest of its class.
+        share_inside: how many of its members are members of the parent.
+        others_failed: failures among the other members of the parent.
+        n_others: other members of the parent.
+        p_value: that it fails no more often than those, corrected for the slices of the class that were compared so.
+    """
+
+    slice_id: str
+    kind: NodeKind = NodeKind.FINDING
+    parent: str | None = None
+    coverage: float = 0.0
+    excess: float = 0.0
+    share_inside: float | None = None
+    others_failed: int = 0
+    n_others: int = 0
+    p_value: float | None = None
+
+
+class ClassTree(Record):
+    """The confirmed slices of one class.
+
+    Args:
+        class_name: the class.
+        side: for multi-label tasks, whether members have or lack the label.
+        n_failed: failures of the class among the samples that they were confirmed on.
+        n_left: those in no finding.
+        nodes: every confirmed slice once.
+    """
+
+    class_name: str
+    side: Side | None = None
+    n_failed: int = 0
+    n_left: int = 0
+    nodes: tuple[SliceNode, ...] = ()
 
 
 class Verdict(StrEnum):
@@ -385,3 +467,137 @@ def effect_size(
         risk_ratio=rate / other if failures_outside else None,
         ratio_interval=Interval(low=low, high=high, level=level),
     )
+
+
+class ClassFindingKind(StrEnum):
+    """What is said of a class."""
+
+    WHOLE = "fails as a whole"
+    CONFUSED = "confused"
+    SHIFT = "looks unlike training"
+    UNTRAINED = "no training images"
+    DRIFT = "changes over a column"
+
+
+class ClassFinding(Record):
+    """One statement on a class, tested on samples that did not choose it.
+
+    Args:
+        kind: what is said.
+        class_name: the true class it is said of.
+        other_class: the class that it is taken for (`CONFUSED`, and `WHOLE` if there is one that most failures go to).
+        verdict: what the evidence allows to say; `UNTRAINED` is counted, not tested, and always confirmed.
+        sentence: the finding in words with its figures, as the terminal, the report and the page print it.
+        n_samples: evaluation samples of the class that it was measured on.
+        n_failed: those of them that fail (as `kind` counts: all failures, those taken for `other_class`, ...).
+        rate: `n_failed / n_samples`, for `SHIFT` how well a held-out test tells evaluation from training images (AUC).
+        interval: of `rate`.
+        reference: what `rate` is compared with: the other classes' rate, the reverse or usual confusion, 0.5 for `SHIFT`.
+        p_value: None where nothing is tested.
+        q_value: over everything that these samples were asked.
+        n_training: training samples of the class; None if training samples are not known.
+        words_here: words that fit evaluation images better than training images; empty if none is known to fit.
+        words_there: words that fit training images better.
+        examples_here: ids of evaluation samples that show it best, none of them from the confirmation half.
+        examples_there: ids of training samples to put beside them.
+        column: the column of `DRIFT`.
+        value: its value at which the class fails.
+        batch: as in `Evidence`.
+        question: as in `Evidence`.
+    """
+
+    kind: ClassFindingKind
+    class_name: str
+    other_class: str = ""
+    verdict: Verdict
+    sentence: str
+    n_samples: int = 0
+    n_failed: int = 0
+    rate: float = 0.0
+    interval: Interval | None = None
+    reference: float | None = None
+    p_value: float | None = None
+    q_value: float | None = None
+    n_training: int | None = None
+    words_here: tuple[str, ...] = ()
+    words_there: tuple[str, ...] = ()
+    examples_here: tuple[str, ...] = ()
+    examples_there: tuple[str, ...] = ()
+    column: str = ""
+    value: str = ""
+    batch: int = 0
+    question: str = ""
+
+    @property
+    def finding_id(self) -> str:
+        """Return a short name that stays the same from run to run."""
+        parts = (self.kind, self.class_name, self.other_class, self.column, self.value)
+        return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:12]
+
+    @property
+    def is_confirmed(self) -> bool:
+        return self.verdict is Verdict.CONFIRMED
+
+
+class Spread(Record):
+    """How unevenly a classifier serves the groups of a repair: slices, the rest of their classes, and all other classes.
+
+    Args:
+        worst_group: the group with the lowest accuracy after.
+        worst_before: lowest accuracy of a group before; groups are the same before and after, the worst may be another.
+        worst_after: lowest accuracy of a group after.
+        average_before: mean accuracy over groups before.
+        average_after: mean accuracy over groups after.
+        gap_before: overall accuracy minus the lowest before.
+        gap_after: overall accuracy minus the lowest after.
+        worst_change: interval of the change of the lowest accuracy, by a paired bootstrap over samples, or over groups of samples.
+        gap_change: interval of the change of the gap, by the same.
+    """
+
+    worst_group: str
+    worst_before: float
+    worst_after: float
+    average_before: float
+    average_after: float
+    gap_before: float
+    gap_after: float
+    worst_change: Interval
+    gap_change: Interval
+
+
+class GivenGroup(Record):
+    """One group that somebody named: a class and a value of a column.
+
+    Args:
+        group: its name.
+        n_samples: its size.
+        accuracy_before: share that was right before.
+        accuracy_after: share that is right after.
+    """
+
+    group: str
+    n_samples: int
+    accuracy_before: float
+    accuracy_after: float
+
+
+class GivenGroups(Record):
+    """Worst, average and gap over groups that somebody named, which no method of discovery has seen.
+
+    The papers' worst-group accuracy is `spread.worst_after`, their average `overall_after`, and their gap the difference.
+
+    Args:
+        column: the column whose values, with the class, are the groups.
+        overall_before: share of all measured samples that was right before.
+        overall_after: share that is right after.
+        groups: every group, also those that are too small to be the worst.
+        n_small: groups with too few samples to be the worst.
+        spread: the worst, the mean over groups and the gap; None if fewer than two groups are large enough.
+    """
+
+    column: str
+    overall_before: float
+    overall_after: float
+    groups: tuple[GivenGroup, ...]
+    n_small: int = 0
+    spread: Spread | None = None

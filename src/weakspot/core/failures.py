@@ -1,6 +1,6 @@
-"""What counts as a failure, and the per-class problems that follow from it."""
+"""What counts as a failure, the label hierarchy that may forgive it, and the per-class problems that follow."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Literal
@@ -9,11 +9,45 @@ import numpy as np
 
 from weakspot.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from weakspot.core.bounds import Count, PositiveFraction, check_bounds
-from weakspot.core.dataset import Dataset, Task
+from weakspot.core.dataset import Dataset, Task, several_to_a_group
 from weakspot.core.errors import DataError
 from weakspot.core.group_tests import effective_number
-from weakspot.core.groups import several_to_a_group
-from weakspot.core.hierarchy import LabelHierarchy
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelHierarchy:
+    """Parents of labels, as a mapping from child to parent; a label without a parent is its own.
+
+    >>> tree = LabelHierarchy(parents={"robin": "bird", "crow": "bird"})
+    >>> tree.parent("robin"), tree.parent("trout")
+    ('bird', 'trout')
+    """
+
+    parents: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for label in self.parents:
+            seen = {label}
+            step = self.parents.get(label)
+            while step is not None:
+                if step in seen:
+                    raise DataError(
+                        "The label hierarchy runs in a circle.",
+                        where=f"label {label!r}",
+                        given=dict(self.parents),
+                    )
+                seen.add(step)
+                step = self.parents.get(step)
+
+    def parent(self, label: str) -> str:
+        return self.parents.get(label, label)
+
+    def parent_codes(self, class_names: tuple[str, ...]) -> IntArray:
+        """Return for every class the number of its parent group [c]."""
+        names = [self.parent(name) for name in class_names]
+        numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+        return np.array([numbers[name] for name in names], dtype=np.int64)
+
 
 FailureKind = Literal["top-1", "top-k", "parent", "low-confidence", "target"]
 

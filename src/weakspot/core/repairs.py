@@ -6,10 +6,9 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, JsonValue
 
-from weakspot.core.evidence import Interval
+from weakspot.core.evidence import GivenGroups, Interval, Spread
 from weakspot.core.record import Record
 from weakspot.core.slices import DataUse, FailureSlice
-from weakspot.core.spreads import GivenGroups, Spread
 from weakspot.core.statistics import change_interval
 
 Solver = Literal["exact", "sgd"]

@@ -1,19 +1,114 @@
-"""The record of one run: enough to repeat it and to read its results."""
+"""The record of one run: enough to repeat it and to read its results, with its preflight, advice and people's decisions."""
 
 from collections.abc import Callable
+from enum import StrEnum
 from html import escape
 
 from pydantic import Field, JsonValue
 
-from weakspot.core.advice import Advice
-from weakspot.core.class_findings import ClassFinding
-from weakspot.core.decisions import Decision, DecisionKind
-from weakspot.core.evidence import Evidence
-from weakspot.core.preflight import PreflightCheck
+from weakspot.core.evidence import ClassFinding, ClassTree, Evidence, Interval
 from weakspot.core.record import Record
 from weakspot.core.repairs import RepairResult
 from weakspot.core.slices import FailureSlice
-from weakspot.core.tree import ClassTree
+
+
+class AdviceKind(StrEnum):
+    """What a person or the product can do."""
+
+    MEND_SETUP = "mend the set-up"
+    CHECK_LABELS = "check labels"
+    LABEL = "label images"
+    COLLECT = "collect images"
+    RETRAIN = "retrain the last layer"
+    GENERATE = "generate images"
+    ACCEPT = "accept and gate"
+
+
+class Advice(Record):
+    """One thing to do.
+
+    Args:
+        kind: what.
+        subject: id of the slice or class finding it is about; empty if it is about the whole set.
+        class_name: the class, empty if it is about the whole set.
+        sentence: what to do, how much of it, for what gain, as the terminal prints it; says so if nothing can help.
+        n_known: such images that training has now; None if that is not known.
+        n_wanted: images to label or collect; None where that is not the remedy or cannot be said.
+        gain: expected change of accuracy on these images, -1 to 1; None if it cannot be said.
+        gain_interval: its interval.
+        is_measured: whether `gain` was measured on test samples, not predicted.
+        files: files written for it, relative to the project folder.
+        command: the command that does it; empty if none does.
+    """
+
+    kind: AdviceKind
+    subject: str = ""
+    class_name: str = ""
+    sentence: str
+    n_known: int | None = None
+    n_wanted: int | None = None
+    gain: float | None = None
+    gain_interval: Interval | None = None
+    is_measured: bool = False
+    files: tuple[str, ...] = ()
+    command: str = ""
+
+
+class DecisionKind(StrEnum):
+    """What was decided."""
+
+    ACCEPTED = "accepted"
+    DISMISSED = "dismissed"
+    RESTORED = "restored"
+    RENAMED = "renamed"
+    MERGED = "merged"
+
+
+class Decision(Record):
+    """One decision; later ones about the same slice count more.
+
+    Args:
+        slice_id: which slice.
+        kind: what was decided.
+        by: who decided, as that person is called.
+        time: ISO 8601, UTC.
+        reason: in that person's words.
+    """
+
+    slice_id: str
+    kind: DecisionKind
+    by: str
+    time: str
+    reason: str = ""
+
+
+class CheckState(StrEnum):
+    """How much a check matters: nothing, worth knowing, or results cannot be trusted until it is mended."""
+
+    OK = "ok"
+    NOTICE = "notice"
+    PROBLEM = "problem"
+
+
+class PreflightCheck(Record):
+    """One thing that was looked at.
+
+    Args:
+        check: short name, for example `class order`.
+        state: how much it matters.
+        sentence: what was found, in one sentence with its figures.
+        fix: what to do; empty if there is nothing to do.
+        settings_line: what to write into weakspot.toml, as it stands there; empty if that is not the remedy.
+        short: the same in a few words, for one line about all checks.
+    """
+
+    check: str
+    state: CheckState
+    sentence: str
+    fix: str = ""
+    settings_line: str = ""
+    short: str = ""
+
 
 RECORD_VERSION = 2
 
@@ -102,7 +197,7 @@ class ClassifierFacts(Record):
     effective: float | None = None
 
 
-class KeptRepair(Record):
+class StoredRepair(Record):
     """A repair that another one took the place of; it can be gone back to.
 
     Args:
@@ -165,7 +260,7 @@ class RunRecord(Record):
     evidence: tuple[Evidence, ...] = ()
     repairs: tuple[RepairResult, ...] = ()
     repaired: str = ""
-    earlier_repairs: tuple[KeptRepair, ...] = ()
+    earlier_repairs: tuple[StoredRepair, ...] = ()
     notes: tuple[ClassNote, ...] = ()
     methods: tuple[MethodRecord, ...] = ()
     decisions: tuple[Decision, ...] = ()

@@ -1,31 +1,25 @@
-"""A person's words for what goes wrong, put to the test: similarity to the phrase against failure.
-
-After Lee, Lam, Vasconcelos, Bernstein and Finn, *Clarify: Improving Model Robustness With Natural Language Corrections* (2024).
-`docs/reference/methods.md` says where this departs from the paper and why.
-"""
+"""A person's words for what goes wrong, put to the test: similarity to the phrase against failure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from weakspot.core.arrays import FloatArray, unit_rows
-from weakspot.core.assistants import NOBODY, Assistants, EmbedTexts
+from weakspot.core.arrays import FloatArray, generator, unit_rows
+from weakspot.core.assistants import NO_ASSISTANTS, Assistants, EmbedTexts
 from weakspot.core.bounds import Count, NonNegativeInt, check_bounds
-from weakspot.core.class_embeddings import obstacle, with_embeddings
-from weakspot.core.error_score import error_score_null, error_scores, score_at
 from weakspot.core.errors import DataError
 from weakspot.core.failures import ClassProblem, FailureCriterion, Side, class_problems
 from weakspot.core.group_tests import group_p
 from weakspot.core.roles import Discovery
 from weakspot.core.rules import LinearRule, Rule
 from weakspot.core.run import ClassNote
-from weakspot.core.samples import SampleSet
-from weakspot.core.seeding import generator
+from weakspot.core.samples import SampleSet, obstacle, with_embeddings
 from weakspot.core.slices import DataUse, FailureSlice, SliceName
-from weakspot.lexicon.captions import counted, noun_of
-from weakspot.lexicon.paraphrases import noun_forms, wordings
-from weakspot.lexicon.spoken_rules import spoken_rule
+from weakspot.discover.error_score import error_score_null, error_scores, score_at
+from weakspot.words.captions import counted, noun_of
+from weakspot.words.paraphrases import noun_forms, wordings
+from weakspot.words.spoken_rules import spoken_rule
 
 METHOD = "hypothesis"
 EVERY_CLASS = "*"
@@ -102,7 +96,7 @@ class HypothesisDiscoverer:
         criterion: FailureCriterion,
         *,
         seed: int,
-        assistants: Assistants = NOBODY,
+        assistants: Assistants = NO_ASSISTANTS,
     ) -> Discovery:
         problems = class_problems(samples.dataset, samples.rows, criterion)
         notes = list(self._notes_on_unknown_classes(samples, problems))

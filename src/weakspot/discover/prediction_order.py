@@ -1,8 +1,4 @@
-"""Two baselines: the samples of which the classifier is least sure, and those with the largest loss.
-
-Neither says what its members have in common, and that samples with a large loss fail is true by definition: what they find is
-never published. They show what a method adds to looking at the classifier's own doubt.
-"""
+"""Two baselines: the samples of which the classifier is least sure, and those with the largest loss."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -10,15 +6,14 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from weakspot.core.arrays import DoubleArray
-from weakspot.core.assistants import NOBODY, Assistants
+from weakspot.core.assistants import NO_ASSISTANTS, Assistants
 from weakspot.core.bounds import Count, check_bounds
-from weakspot.core.class_embeddings import obstacle
 from weakspot.core.dataset import Dataset, Task
 from weakspot.core.failures import ClassProblem, FailureCriterion, class_problems
 from weakspot.core.roles import Discovery
 from weakspot.core.rules import PredictionRule
 from weakspot.core.run import ClassNote
-from weakspot.core.samples import SampleSet
+from weakspot.core.samples import SampleSet, obstacle
 from weakspot.core.slices import DataUse, FailureSlice
 from weakspot.core.statistics import association
 
@@ -50,7 +45,7 @@ class PredictionOrder:
         criterion: FailureCriterion,
         *,
         seed: int,
-        assistants: Assistants = NOBODY,
+        assistants: Assistants = NO_ASSISTANTS,
     ) -> Discovery:
         del seed, assistants
         return _order(

@@ -7,22 +7,85 @@ from pathlib import Path
 
 import numpy as np
 
-from weakspot.backends.embedded.encoder import FILES
-from weakspot.backends.hub import can_load_hub_models
-from weakspot.backends.packages.registry_source import fetch_soon
+from weakspot.core.arrays import FloatArray, generator
 from weakspot.core.dataset import Split, Task
 from weakspot.core.errors import ConfigError, WeakspotError
 from weakspot.core.heads import Head
 from weakspot.core.run import RunRecord, StageProgress, no_stage_progress
-from weakspot.core.seeding import generator
-from weakspot.pipeline.reporting import place_of_report
-from weakspot.pipeline.settings import DataSettings, PartSettings, Settings
-from weakspot.pipeline.wiring import build_classifier
-from weakspot.pipeline.witness_settings import WitnessSettings
-from weakspot.project.demo_network import network, untrained_head
+from weakspot.models.embedded.encoder import FILES
+from weakspot.models.packages.registry_source import fetch_soon
+from weakspot.models.transformers.source import can_load_hub_models
 from weakspot.project.example_data import GroceryPhotograph, groceries
 from weakspot.project.project import Project
-from weakspot.repair.head_training import HeadTrainer
+from weakspot.repair.training.trainer import HeadTrainer
+from weakspot.run.reporting import place_of_report
+from weakspot.run.settings import DataSettings, PartSettings, Settings, WitnessSettings
+from weakspot.run.wiring import build_classifier
+
+SIDE = 64
+LEVELS = 4
+SHARPNESS = 60.0
+FEATURE_SCALE = 8.0
+
+
+def prototypes() -> FloatArray:
+    """Return the colours that pixels are assigned to [k, 3], in 0 to 1."""
+    levels = np.linspace(0.1, 0.9, LEVELS)
+    grid = np.meshgrid(levels, levels, levels, indexing="ij")
+    return np.stack(grid, axis=-1).reshape(-1, 3).astype(np.float32)
+
+
+def untrained_head(n_classes: int) -> Head:
+    """Return a head of zeros that fits the network's features."""
+    n_features = len(prototypes())
+    return Head(
+        weights=np.zeros((n_classes, n_features), np.float32), bias=np.zeros(n_classes, np.float32)
+    )
+
+
+def network(head: Head) -> bytes:
+    """Return the classifier with this head as ONNX.
+
+    A 1x1 convolution and a soft-max over channels assign every pixel softly to a colour; the mean over pixels is the feature; a
+    linear layer and a soft-max classify. Pixels are expected in 0 to 1.
+    """
+    from onnx import TensorProto, checker, helper, numpy_helper
+
+    colours = prototypes()
+    constants = {
+        "colour_weights": (2 * SHARPNESS * colours)[:, :, None, None],
+        "colour_bias": -SHARPNESS * (colours**2).sum(axis=1),
+        "feature_scale": np.array(FEATURE_SCALE, np.float32),
+        "head_weights": head.weights,
+        "head_bias": head.bias,
+    }
+    nodes = [
+        helper.make_node("Conv", ["pixels", "colour_weights", "colour_bias"], ["closeness"]),
+        helper.make_node("Softmax", ["closeness"], ["shares"], axis=1),
+        helper.make_node("GlobalAveragePool", ["shares"], ["pooled"]),
+        helper.make_node("Flatten", ["pooled"], ["histogram"]),
+        helper.make_node("Mul", ["histogram", "feature_scale"], ["features"]),
+        helper.make_node("Gemm", ["features", "head_weights", "head_bias"], ["logits"], transB=1),
+        helper.make_node("Softmax", ["logits"], ["probabilities"], axis=1),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "colour-histogram",
+        [helper.make_tensor_value_info("pixels", TensorProto.FLOAT, ["batch", 3, SIDE, SIDE])],
+        [
+            helper.make_tensor_value_info(
+                "probabilities", TensorProto.FLOAT, ["batch", len(head.bias)]
+            )
+        ],
+        [
+            numpy_helper.from_array(np.asarray(value, np.float32), name)
+            for name, value in constants.items()
+        ],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    checker.check_model(model)
+    return bytes(model.SerializeToString())
+
 
 HIDDEN_KIND = "Granny-Smith"
 HIDDEN_CLASS = "Apple"
@@ -189,7 +252,7 @@ def _settings(seed: int) -> Settings:
 
 
 def _trained_head(model: Path, training: list[tuple[str, bytes]]) -> Head:
-    from weakspot.media.images import decode_image
+    from weakspot.data.images import decode_image
 
     model.write_bytes(network(untrained_head(len(CLASS_NAMES))))
     classifier = build_classifier(_settings(0).classifier, model.parent)

@@ -1,36 +1,39 @@
-"""What is installed, reachable and cached, and how to mend what is not."""
+"""What is installed, reachable and cached on a machine, what is wrong with a project, and how to mend what is not."""
 
 import os
 import platform
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import requires
 from pathlib import Path
 from typing import Literal
 
-from weakspot.backends import hub
-from weakspot.backends.embedded import processor
-from weakspot.backends.embedded.encoder import FILES, SENTENCE_MODEL
-from weakspot.backends.embedded.image_tower import float_tower_path, integer_tower_path
-from weakspot.backends.embedded.patch_tokens import PATCH_MODEL, token_graph_path
-from weakspot.backends.onnx.providers import available_providers, choose_provider, fallback_notes
-from weakspot.backends.packages.pip_download import index_answers, pip_command
-from weakspot.backends.packages.registry_source import (
+from weakspot.core.errors import WeakspotError
+from weakspot.core.run import CheckState, PreflightCheck
+from weakspot.models.embedded import integer_tower
+from weakspot.models.embedded.encoder import FILES, SENTENCE_MODEL
+from weakspot.models.embedded.image_tower import float_tower_path, integer_tower_path
+from weakspot.models.embedded.patch_tokens import PATCH_MODEL, token_graph_path
+from weakspot.models.onnx.session import available_providers, choose_provider, fallback_notes
+from weakspot.models.packages.pip_download import index_answers, pip_command
+from weakspot.models.packages.registry_source import (
     CACHE_VARIABLE,
     WHEELS_VARIABLE,
     cache_folder,
     is_cached,
 )
-from weakspot.core.errors import WeakspotError
-from weakspot.pipeline.models.embedder_choice import HUB_MODELS
-from weakspot.pipeline.models.witnesses.building import WITNESS_FILES
-from weakspot.pipeline.settings import SETTINGS_FILE
-from weakspot.pipeline.settings_file import load_settings
+from weakspot.models.transformers import source
 from weakspot.project import machine
 from weakspot.project.example_data import GROCERIES
+from weakspot.project.project import Project
+from weakspot.run.embedding import HUB_MODELS
+from weakspot.run.ingestion import FIX, find_missing_images
+from weakspot.run.settings import SETTINGS_FILE
+from weakspot.run.settings_file import load_settings
+from weakspot.run.witnesses import WITNESS_FILES
 
 State = Literal["ok", "missing", "broken"]
 NEEDED_DISK_BYTES = 1_000_000_000
@@ -169,7 +172,7 @@ def _module(distribution: str) -> str:
 
 
 def _processor(_: _Surroundings) -> Iterator[DoctorFinding]:
-    features = processor.int8_features()
+    features = integer_tower.int8_features()
     listed = "features unknown" if features is None else ", ".join(features) or "no 8-bit features"
     advice = ""
     if features is not None and "AVX2" in features and "VNNI" not in features:
@@ -315,9 +318,9 @@ def _package_index(given: _Surroundings) -> Iterator[DoctorFinding]:
 
 
 def _model_hub(given: _Surroundings) -> Iterator[DoctorFinding]:
-    cached = [name for name in HUB_MODELS if hub.is_in_hub_cache(name)]
+    cached = [name for name in HUB_MODELS if source.is_in_hub_cache(name)]
     listed = f"cached: {', '.join(cached)}" if cached else "no known model cached"
-    switched_off = hub.hub_is_off()
+    switched_off = source.hub_is_off()
     if switched_off is not None:
         yield DoctorFinding(
             area="model hub", state="ok", found=f"{listed}; {switched_off} is set", is_optional=True
@@ -326,7 +329,7 @@ def _model_hub(given: _Surroundings) -> Iterator[DoctorFinding]:
         yield DoctorFinding(
             area="model hub", state="ok", found=f"{listed}; not asked", is_optional=True
         )
-    elif hub.hub_answers(timeout_seconds=given.timeout_seconds):
+    elif source.hub_answers(timeout_seconds=given.timeout_seconds):
         yield DoctorFinding(
             area="model hub", state="ok", found=f"{listed}; reachable", is_optional=True
         )
@@ -375,3 +378,50 @@ def _project(given: _Surroundings) -> Iterator[DoctorFinding]:
 def _size(n_bytes: int) -> str:
     millions = n_bytes / 1e6
     return f"{millions:.0f} MB" if millions < _THOUSAND else f"{millions / _THOUSAND:.1f} GB"
+
+
+def examine_project(folder: Path) -> tuple[tuple[PreflightCheck, ...], tuple[DoctorFinding, ...]]:
+    """Return what the pre-flight says of a project, and why it could not be made if so."""
+    try:
+        project = Project.open(folder)
+        return project.preflight(), _images_of(project)
+    except WeakspotError as error:
+        found = f"{error.what} ({error.where})" if error.where else error.what
+        fix = error.fix or "Correct weakspot.toml."
+        return (), (DoctorFinding(area="pre-flight", state="broken", found=found, fix=fix),)
+
+
+def _images_of(project: Project) -> tuple[DoctorFinding, ...]:
+    tables = project.store.current_tables()
+    missing = None if tables is None else find_missing_images(tables.dataset())
+    if missing is None:
+        return ()
+    found = f"{missing.sentence} The first is {missing.example}."
+    return (DoctorFinding(area="images", state="missing", found=found, fix=FIX),)
+
+
+def is_in_order(findings: Sequence[DoctorFinding], checks: Sequence[PreflightCheck] = ()) -> bool:
+    return not _needed(findings) and not _problems(checks)
+
+
+def verdict_sentence(
+    findings: Sequence[DoctorFinding], checks: Sequence[PreflightCheck] = ()
+) -> str:
+    """Return whether all is well, and what is not."""
+    needed = [f"{finding.area} is {finding.state}" for finding in _needed(findings)]
+    wrong = [check.short or check.check for check in _problems(checks)]
+    if needed or wrong:
+        return f"Not in order: {'; '.join([*wrong, *needed])}."
+    n_notices = sum(check.state is CheckState.NOTICE for check in checks)
+    things = "thing is" if n_notices == 1 else "things are"
+    notices = f", {n_notices} {things} worth knowing" if n_notices else ""
+    what = "this machine and the project are ready" if checks else "this machine is ready"
+    return f"In order: {what}{notices}."
+
+
+def _needed(findings: Sequence[DoctorFinding]) -> list[DoctorFinding]:
+    return [finding for finding in findings if finding.state != "ok" and not finding.is_optional]
+
+
+def _problems(checks: Sequence[PreflightCheck]) -> list[PreflightCheck]:
+    return [check for check in checks if check.state is CheckState.PROBLEM]

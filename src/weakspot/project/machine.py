@@ -16,7 +16,7 @@ _IMPORT_SCRIPT = """
 import importlib, json, sys, warnings
 warnings.simplefilter("ignore")
 try:
-    from weakspot.backends.torch.device import declare_torchvision_operators
+    from weakspot.models.torch.device import declare_torchvision_operators
     declare_torchvision_operators()
 except BaseException:
     pass

@@ -10,11 +10,10 @@ from pydantic import BaseModel, JsonValue
 
 from weakspot.core.errors import ConfigError, raise_all
 from weakspot.core.roles import Classifier
-from weakspot.ingest.columns import did_you_mean
-from weakspot.ingest.shard_patterns import is_pattern
-from weakspot.ingest.source import SampleSource
-from weakspot.media.locations import is_local, local_path, shown_location
-from weakspot.pipeline.settings import (
+from weakspot.data.columns import did_you_mean
+from weakspot.data.locations import is_local, is_pattern, local_path, shown_location
+from weakspot.data.source import SampleSource
+from weakspot.run.settings import (
     SETTINGS_FILE,
     DataSettings,
     DiscoverSettings,
@@ -22,7 +21,7 @@ from weakspot.pipeline.settings import (
     Settings,
     VerifySettings,
 )
-from weakspot.pipeline.settings_text import toml_value
+from weakspot.run.settings_file import toml_value
 
 WIDTH = 110
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from weakspot.core.compiled import compile_beside, note_compiled, note_usual_compiled
 from weakspot.core.run import StageProgress, no_stage_progress
-from weakspot.engine.ahead import give_way
-from weakspot.pipeline.settings import Settings
+from weakspot.data.engine.chunks import give_way
+from weakspot.run.settings import Settings
 
 N_SAMPLES = 400
 
@@ -33,8 +33,8 @@ def compile_loops(*, then: Callable[[], None] = give_way) -> None:
     Args:
         then: called in between; by default what most runs do not wait for takes only time that nobody else wants.
     """
-    from weakspot.discover.directions.discoverer import DirectionsDiscoverer
-    from weakspot.discover.directions.grouping import chance_shares
+    from weakspot.discover.directions import DirectionsDiscoverer
+    from weakspot.discover.directions_kernels import chance_shares
     from weakspot.project.project import Project
     from weakspot.testing.examples import CRITERION, discovery_samples
     from weakspot.testing.fakes import PlantedEmbedder, planted_classifier

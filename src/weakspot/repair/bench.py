@@ -1,14 +1,20 @@
-"""One project's repair bench: the material that strategies choose from, the trainer and the measurement that all arms share."""
+"""One project's repair bench: the material that strategies choose from, the trainer and the measurement that all arms share.
+
+Material that would make a repair look better than it is is refused here; penalty and temperature are chosen here.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from pydantic import JsonValue
 
-from weakspot.core.arrays import BoolArray, FloatArray, IntArray
-from weakspot.core.dataset import SPLIT_ORDER, Split, Task
+from weakspot.core.arrays import AnyArray, BoolArray, DoubleArray, FloatArray, IntArray
+from weakspot.core.dataset import SPLIT_ORDER, Dataset, Split, Task
+from weakspot.core.errors import DataError
 from weakspot.core.evidence import Evidence
 from weakspot.core.failures import (
     ClassProblem,
@@ -16,21 +22,251 @@ from weakspot.core.failures import (
     best_f1_thresholds,
     class_problems,
 )
-from weakspot.core.heads import Head
+from weakspot.core.generated import MAKER, MARK, is_generated
+from weakspot.core.heads import Head, RepairMaterial, TrainingSelection, class_parts
 from weakspot.core.repairs import RepairArm, RepairPlan
 from weakspot.core.roles import Repairer
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
-from weakspot.core.training_sets import RepairMaterial, TrainingSelection
-from weakspot.pipeline.halves import Halves, used_rows
-from weakspot.pipeline.preparation import FEATURES, Prepared
-from weakspot.pipeline.settings import Settings
-from weakspot.pipeline.wiring import build_part
-from weakspot.repair.calibration import calibrated
-from weakspot.repair.contamination import refuse_contamination
-from weakspot.repair.head_training import HeadTrainer, TrainedHead
 from weakspot.repair.measure import ArmAnswers, Elsewhere, measure_arm, untouched
-from weakspot.repair.penalty_choice import PENALTIES, best_penalty, groups_of
+from weakspot.repair.training.trainer import HeadTrainer, TrainedHead
+from weakspot.run.halves import Halves, used_rows
+from weakspot.run.preparation import FEATURES, Prepared
+from weakspot.run.settings import Settings
+from weakspot.run.wiring import build_part
+
+MOST_NAMED = 5
+
+
+def refuse_contamination(
+    dataset: Dataset,
+    *,
+    training: IntArray,
+    pool: IntArray | None,
+    synthetic: IntArray | None,
+    verifying: IntArray,
+) -> None:
+    """Refuse a repair whose training material is also what slices are verified or the repair is measured on.
+
+    Training images that are repeated under another row of the verifying samples are not refused: they are left out of what is
+    measured, and counted there. Pool and generated images are added on purpose, so for them it is a mistake to be mended.
+
+    Args:
+        dataset: all samples.
+        training: rows that the classifier was trained on.
+        pool: rows that may be added.
+        synthetic: generated rows that may be added.
+        verifying: rows of the validation and test splits.
+
+    Raises:
+        DataError: if a training row is a verifying row, if a pool or generated image is also a verifying one, or if a
+            generated image stands among the verifying samples. It names the samples.
+    """
+    nothing = np.zeros(0, dtype=np.int64)
+    _refuse(
+        dataset,
+        training[np.isin(training, verifying)],
+        "Samples that were trained on are also in the validation or test split",
+        "Give every sample one split.",
+    )
+    _refuse(
+        dataset,
+        verifying[_is_generated(dataset, verifying)],
+        "Generated samples are in the validation or test split",
+        f"Give generated samples the split {Split.SYNTHETIC.value!r}, or leave them out; only real samples can verify.",
+    )
+    for rows, name in ((pool, "pool samples"), (synthetic, "generated samples")):
+        added = nothing if rows is None else rows
+        _refuse(
+            dataset,
+            added[_is_among(dataset, added, verifying)],
+            f"Images of {name} are also in the validation or test split",
+            "Take them out of one of the two and ingest again; a repair that saw an image cannot be measured on it.",
+        )
+
+
+def _refuse(dataset: Dataset, rows: IntArray, what: str, fix: str) -> None:
+    if not len(rows):
+        return
+    named = rows[:MOST_NAMED]
+    keys = dataset.table.column("key").take(pa.array(named)).to_pylist()
+    splits = [SPLIT_ORDER[code].value for code in dataset.splits[named].tolist()]
+    given = [f"{key} ({split})" for key, split in zip(keys, splits, strict=True)]
+    more = [f"and {len(rows) - MOST_NAMED} more"] if len(rows) > MOST_NAMED else []
+    raise DataError(
+        f"{what}: {len(rows)} in all.", where="the data set", given=[*given, *more], fix=fix
+    )
+
+
+def _is_among(dataset: Dataset, rows: IntArray, others: IntArray) -> BoolArray:
+    if not len(rows) or not len(others):
+        return np.zeros(len(rows), dtype=np.bool_)
+    column = dataset.table.column("content_hash")
+    found = pc.is_in(
+        column.take(pa.array(rows)).combine_chunks(),
+        value_set=column.take(pa.array(others)).combine_chunks(),
+    )
+    return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.bool_) | np.isin(rows, others)
+
+
+def _is_generated(dataset: Dataset, rows: IntArray) -> BoolArray:
+    found = np.asarray(dataset.splits[rows] == SPLIT_ORDER.index(Split.SYNTHETIC), dtype=np.bool_)
+    names = [name for name in (MARK, MAKER) if name in dataset.metadata_names]
+    if not names or not len(rows):
+        return found
+    columns = [dataset.metadata(name).take(pa.array(rows)).combine_chunks() for name in names]
+    coded = [column.dictionary_encode(null_encoding="encode") for column in columns]
+    values = [column.dictionary.to_pylist() for column in coded]
+    kinds, kind_of = np.unique(
+        np.stack([np.asarray(column.indices) for column in coded]), axis=1, return_inverse=True
+    )
+    marks = [
+        {name: value[place] for name, value, place in zip(names, values, kind, strict=True)}
+        for kind in kinds.T.tolist()
+    ]
+    return (
+        found | np.array([is_generated(one) for one in marks], dtype=np.bool_)[kind_of.reshape(-1)]
+    )
+
+
+LEAST_SAMPLES = 20
+COLDEST, HOTTEST = 0.05, 20.0
+NEAR_AN_END = 1.02
+LEAST_GAIN = 1e-9
+CHUNK_ROWS = 4_096
+
+
+def calibrated(
+    head: Head, features: FloatArray, targets: AnyArray, *, weights: DoubleArray | None = None
+) -> tuple[Head, float]:
+    """Return the head whose logits are divided by the temperature with the lowest loss on given samples, and that temperature.
+
+    The samples must not be those the head was trained on. What a head predicts stays the same. Where samples cannot tell, the
+    head comes back as it is, with temperature 1: fewer than 20 of them, all of one class, one without its label, logits that do
+    not differ or are no numbers, or a loss that is lowest at no temperature between 0.05 and 20 (every sample right by far, or
+    answers worse than chance).
+
+    Args:
+        head: the layer.
+        features: [n, d].
+        targets: which labels each sample has [n, c], or codes [n] for single-label tasks.
+        weights: [n] what each sample counts; None for all alike.
+    """
+    truth = _label_matrix(targets, len(head.bias))
+    counts = np.ones(len(truth)) if weights is None else np.asarray(weights, dtype=np.float64)
+    _check(features, truth, counts, head)
+    is_used = counts > 0
+    truth, counts = truth[is_used], counts[is_used]
+    logits = head.logits(features[is_used])
+    if _is_degenerate(logits, truth, head.task):
+        return head, 1.0
+    temperature = _coolest(logits, truth, counts / counts.sum(), head.task)
+    return (head, 1.0) if temperature is None else (head.cooled(temperature), temperature)
+
+
+def _check(features: AnyArray, truth: BoolArray, counts: DoubleArray, head: Head) -> None:
+    if not len(features) == len(truth) == len(counts):
+        raise DataError(
+            "Features, targets and weights must have the same length.",
+            given=(len(features), len(truth), len(counts)),
+        )
+    if len(features) and np.shape(features)[1] != head.weights.shape[1]:
+        raise DataError(
+            "Features have another width than the head.",
+            given=np.shape(features)[1],
+            fix=f"{head.weights.shape[1]}.",
+        )
+    if not np.isfinite(counts).all() or np.any(counts < 0):
+        raise DataError("Weights must be numbers that are not negative.")
+
+
+def _label_matrix(targets: AnyArray, n_classes: int) -> BoolArray:
+    given = np.asarray(targets)
+    if given.ndim == 1:
+        return np.asarray(given[:, None] == np.arange(n_classes))
+    if given.shape[1] != n_classes:
+        raise DataError(
+            "Targets have another number of classes than the head.",
+            given=given.shape[1],
+            fix=f"{n_classes} columns.",
+        )
+    return np.asarray(given, dtype=np.bool_)
+
+
+def _is_degenerate(logits: FloatArray, truth: BoolArray, task: Task) -> bool:
+    if len(truth) < LEAST_SAMPLES or not np.isfinite(logits).all():
+        return True
+    if task is Task.MULTI_LABEL:
+        return bool(truth.all() or not truth.any() or not np.any(logits))
+    is_labelled = truth.sum(axis=1) == 1
+    return bool(
+        not is_labelled.all()
+        or np.count_nonzero(truth.any(axis=0)) <= 1
+        or np.ptp(logits, axis=1).max() == 0
+    )
+
+
+def _coolest(logits: FloatArray, truth: BoolArray, shares: DoubleArray, task: Task) -> float | None:
+    """Return the temperature with the lowest loss, None if that is no better than one, or lies at an end of what is looked at."""
+    from scipy.optimize import minimize_scalar
+
+    def loss(logarithm: float) -> float:
+        return _loss(logits, truth, shares, factor=float(np.exp(-logarithm)), task=task)
+
+    found = minimize_scalar(
+        loss, bounds=(np.log(COLDEST), np.log(HOTTEST)), method="bounded", options={"xatol": 1e-5}
+    )
+    temperature = float(np.exp(found.x))
+    is_inside = COLDEST * NEAR_AN_END < temperature < HOTTEST / NEAR_AN_END
+    return temperature if is_inside and found.fun < loss(0.0) - LEAST_GAIN else None
+
+
+def _loss(
+    logits: FloatArray, truth: BoolArray, shares: DoubleArray, *, factor: float, task: Task
+) -> float:
+    """Return the weighted mean loss of logits [n, c] times a factor."""
+    total = 0.0
+    for first in range(0, len(logits), CHUNK_ROWS):
+        part = slice(first, first + CHUNK_ROWS)
+        values, has = logits[part].astype(np.float64) * factor, truth[part]
+        if task is Task.MULTI_LABEL:
+            losses = np.logaddexp(0.0, np.where(has, -values, values)).sum(axis=1)
+        else:
+            values -= values.max(axis=1, keepdims=True)
+            losses = np.log(np.exp(values).sum(axis=1)) - values[has]
+        total += float(shares[part] @ losses)
+    return total
+
+
+PENALTIES = (1e-3, 1e-2, 1e-1)
+_DIGITS = 9
+
+
+def groups_of(slices: Sequence[FailureSlice], samples: SampleSet) -> list[BoolArray]:
+    """Return the parts that slices and classes cut labelled samples of a single-label task into [n each], without empty ones."""
+    labels = samples.dataset.labels[samples.rows]
+    parts = {one.class_name: one.groups for one in class_parts(slices, samples)}
+    groups: list[BoolArray] = []
+    for code, name in enumerate(samples.dataset.class_names):
+        groups += (
+            [np.isin(samples.rows, rows) for rows in parts[name]]
+            if name in parts
+            else [labels == code]
+        )
+    return [group for group in groups if group.any()]
+
+
+def best_penalty(
+    heads: Mapping[float, Head], features: FloatArray, labels: IntArray, groups: Sequence[BoolArray]
+) -> float:
+    """Return the penalty whose head has the largest mean accuracy over groups; of equals the largest penalty."""
+
+    def worth(head: Head) -> float:
+        right = head.logits(features).argmax(axis=1) == labels
+        return round(float(np.mean([right[group].mean() for group in groups])), _DIGITS)
+
+    return max(heads, key=lambda penalty: (worth(heads[penalty]), penalty))
+
 
 PAPER_DECAY = 5e-4
 GROUP_METHODS = ("dfr-subsample", "dfr-upsample", "group-dro")

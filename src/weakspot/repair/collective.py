@@ -1,8 +1,4 @@
-"""One repair set for a family of models: pooled selections, and how much of each model's own repair they keep.
-
-After the collective refinement of the Refine paper: models of a family fail alike, so that one set, made from the failures of all
-of them (type 1) or of one of them (type 2), can repair them all.
-"""
+"""One repair set for a family of models: pooled selections, and how much of each model's own repair they keep."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,10 +11,10 @@ from weakspot.core.dataset import Dataset
 from weakspot.core.errors import ConfigError, DataError, NotEnoughDataError
 from weakspot.core.evidence import Share
 from weakspot.core.group_tests import paired_group_p
+from weakspot.core.heads import TrainingSelection, WorstGroupObjective, with_mean_one
 from weakspot.core.record import Record
 from weakspot.core.repairs import RepairArm
 from weakspot.core.slices import DataUse
-from weakspot.core.training_sets import TrainingSelection, WorstGroupObjective, with_mean_one
 
 FamilyType = Literal[1, 2]
 

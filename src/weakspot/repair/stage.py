@@ -1,7 +1,7 @@
 """The repair stage: strategies choose, one bench trains and measures, and the user gets something to ship."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,40 +11,165 @@ from weakspot.core.arrays import FloatArray
 from weakspot.core.dataset import SPLIT_ORDER, Split
 from weakspot.core.errors import DataError, NotEnoughDataError, UnavailableError
 from weakspot.core.failures import FailureCriterion
-from weakspot.core.repairs import RepairArm, RepairPlan, RepairResult
-from weakspot.core.run import RunRecord, StageProgress, no_stage_progress
+from weakspot.core.heads import TrainingSelection, with_mean_one
+from weakspot.core.repairs import GroupChange, GroupKind, RepairArm, RepairPlan, RepairResult
+from weakspot.core.run import ClassNote, RunRecord, StageProgress, no_stage_progress
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
-from weakspot.core.training_sets import TrainingSelection, with_mean_one
-from weakspot.pipeline.preparation import CLIP, Prepared
-from weakspot.pipeline.settings import Settings
-from weakspot.pipeline.stage_clock import library_versions
-from weakspot.pipeline.verdicts import Asking, open_ledger
-from weakspot.pipeline.wiring import buildable
 from weakspot.repair.bench import GROUP_METHODS, FittedHead, RepairBench
-from weakspot.repair.collecting.stage import (
-    COLLECT_INSTEAD,
-    CollectingRequest,
-    collect_instead,
-)
+from weakspot.repair.collecting import COLLECT_INSTEAD, CollectingRequest, collect_instead
+from weakspot.repair.controls import MATCHED_CONTROLS, ZeroShot, zero_shot
 from weakspot.repair.export import export_repair, head_content
-from weakspot.repair.journal import RepairJournal
-from weakspot.repair.judging import judged_repairs, repair_ledger
-from weakspot.repair.labels.requests import read_labels, write_labelling_list
-from weakspot.repair.matched_controls import MATCHED_CONTROLS
-from weakspot.repair.obstacles import (
-    left_out,
-    obstacle_to_repair,
-    other_notes,
-    unmeasured_groups,
-    with_note,
-)
+from weakspot.repair.history import RepairJournal
+from weakspot.repair.labels import read_labels, write_labelling_list
 from weakspot.repair.reproduction import MeasuredRepair
 from weakspot.repair.reverification import look_again
-from weakspot.repair.slice_choice import are_exploratory, chosen_slices
-from weakspot.repair.whole_classes import settings_for, with_reason
-from weakspot.repair.zero_shot import ZeroShot, zero_shot
+from weakspot.repair.slice_choice import are_exploratory, chosen_slices, settings_for, with_reason
+from weakspot.run.ledger import Answer, AskedData, AskedTest, Ledger
+from weakspot.run.preparation import CLIP, FEATURES, Prepared
+from weakspot.run.settings import Settings
+from weakspot.run.stage_clock import library_versions
+from weakspot.run.verdicts import Asking, open_ledger
+from weakspot.run.wiring import buildable
 from weakspot.store.project import ProjectStore
+
+REPAIR_NOTE = "repair"
+WITHOUT_SLICES = (
+    "worst-class",
+    "class-balanced",
+    "just-train-twice",
+    "dfr-subsample",
+    "dfr-upsample",
+    "group-dro",
+)
+"""Strategies that look at no slice."""
+NOTHING = (
+    "No slice was confirmed and no class fails as a whole, so there is nothing to repair. To retrain all the same: "
+    "weakspot repair --method worst-class"
+)
+
+
+def obstacle_to_repair(
+    slices: Sequence[FailureSlice], samples: SampleSet, *, method: str = ""
+) -> str:
+    """Return why nothing can be retrained here, whatever the strategy; empty if something can.
+
+    Args:
+        slices: what is to be repaired.
+        samples: of the project.
+        method: the strategy, if it was asked for by name: some need no slice.
+    """
+    if not slices and method not in WITHOUT_SLICES:
+        return NOTHING
+    if FEATURES not in samples.spaces:
+        return "The features under the classifier's last layer are not known, so it cannot be retrained here."
+    if not len(samples.dataset.rows_of(Split.TRAIN)):
+        return "There are no training samples to retrain the last layer on."
+    if not len(samples.dataset.rows_of(Split.TEST)):
+        return "There are no test samples to measure a repair on."
+    return ""
+
+
+def with_note(record: RunRecord, text: str) -> RunRecord:
+    """Return a run without repairs that says why."""
+    note = ClassNote(class_name=REPAIR_NOTE, note=text)
+    return record.model_copy(update={"repairs": (), "notes": (*other_notes(record), note)})
+
+
+def other_notes(record: RunRecord) -> tuple[ClassNote, ...]:
+    """Return the notes of a run that are not about repairs."""
+    return tuple(note for note in record.notes if note.class_name != REPAIR_NOTE)
+
+
+def left_out(bench: RepairBench) -> list[str]:
+    """Return what a comparison leaves out before anything is tried."""
+    notes = []
+    if bench.material.pool is None or not bench.material.budget:
+        missing = "a pool" if bench.material.pool is None else "a budget (--budget)"
+        notes.append(f"Strategies that choose from a pool were left out: they need {missing}.")
+    if not bench.settings.repair.groups:
+        notes.append("References with group labels were left out: [repair] groups names no column.")
+    return notes
+
+
+def unmeasured_groups(bench: RepairBench) -> list[str]:
+    """Return why nothing is measured over given groups although a column was named."""
+    column = bench.settings.repair.groups
+    if not column or column in bench.samples.dataset.metadata_names:
+        return []
+    return [f"Nothing was measured over given groups: there is no column “{column}”."]
+
+
+ASKED = (GroupKind.OVERALL, GroupKind.SLICE, GroupKind.COMPLEMENT)
+"""Groups with questions of their own; classes, of which there may be thousands, are judged at the level of their repair."""
+FORMER = (GroupKind.FORMERLY_RIGHT, GroupKind.FORMERLY_WRONG)
+Family = tuple[GroupKind, str, bool]
+
+
+def repair_ledger(store: ProjectStore, measured: SampleSet) -> Ledger:
+    """Return the ledger of the samples that repairs are measured on: the chance of any false change is held for every group."""
+    return Ledger(
+        store=store, data=AskedData.of(measured.dataset, measured.rows), correction="fwer"
+    )
+
+
+def judged_repairs(results: Sequence[RepairResult], ledger: Ledger) -> tuple[RepairResult, ...]:
+    """Return results whose changes say how likely they are by chance, over everything that was ever measured on these samples.
+
+    For every group, repairs are corrected together, and so are baselines: neither pays for the other.
+    """
+    asked = [one for result in results for arm in result.arms for one in _ask(arm)]
+    families = {family: number for number, family in enumerate(dict.fromkeys(f for f, _ in asked))}
+    tests = [
+        AskedTest(
+            key=_key(change, family),
+            p_value=change.p_value,
+            family=families[family],
+            about=f"{'baseline' if family[2] else 'repair'}: {change.group}",
+        )
+        for family, change in asked
+    ]
+    answers = ledger.ask(tests, source="repair", parts=()) if tests else ()
+    said = {test.key: answer for test, answer in zip(tests, answers, strict=True)}
+    judged = tuple(
+        result.model_copy(update={"arms": tuple(_judge(arm, said) for arm in result.arms)})
+        for result in results
+    )
+    if not tests:
+        return judged
+    notes = (*judged[0].notes, ledger.standing().sentence)
+    return (judged[0].model_copy(update={"notes": notes}), *judged[1:])
+
+
+def _ask(arm: RepairArm) -> Iterator[tuple[Family, GroupChange]]:
+    for change in arm.changes:
+        if change.kind in ASKED and change.n_samples and change.question:
+            yield (change.kind, change.group, arm.is_baseline), change
+
+
+def _key(change: GroupChange, family: Family) -> str:
+    return f"{change.question}{' baseline' if family[2] else ''}"
+
+
+def _judge(arm: RepairArm, said: dict[str, Answer]) -> RepairArm:
+    own = {change.group: said[_key(change, family)] for family, change in _ask(arm)}
+    if not own:
+        return arm
+    level = next(iter(own.values()))
+    changes = tuple(
+        change
+        if change.kind in FORMER or not change.n_samples
+        else change.model_copy(update={"q_value": _q_value(change, own.get(change.group), level)})
+        for change in arm.changes
+    )
+    return arm.model_copy(update={"changes": changes})
+
+
+def _q_value(change: GroupChange, answer: Answer | None, level: Answer) -> float:
+    if change.kind in ASKED and answer is not None:
+        return answer.q_value
+    return min(1.0, change.p_value * level.n_tested / level.share)
+
 
 PLAIN = "plain"
 POOL_PREFIX = "pool-"

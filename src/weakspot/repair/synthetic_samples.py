@@ -14,16 +14,21 @@ from weakspot.core.errors import ConfigError, DataError, NotEnoughDataError
 from weakspot.core.roles import Classifier
 from weakspot.core.run import Progress, no_progress
 from weakspot.core.samples import EmbeddingSpace
-from weakspot.ingest.assembly_settings import AssemblySettings
-from weakspot.ingest.generated_folder import GeneratedFolder
-from weakspot.pipeline.ingestion import IngestResult, ingest
-from weakspot.pipeline.models.classification import Classified, ClassifySettings, classify
-from weakspot.pipeline.models.embedding import EmbedSettings, KnowsEmbeddings, embed
-from weakspot.pipeline.models.embedding_classifiers import classify_embeddings, reads_embeddings
-from weakspot.pipeline.preparation import CLIP, FEATURES, Prepared
-from weakspot.pipeline.settings import Settings
-from weakspot.pipeline.wiring import build_engine
-from weakspot.store.names import packed_hashes
+from weakspot.data.assemble import AssemblySettings
+from weakspot.data.image_folder import GeneratedFolder
+from weakspot.run.classification import (
+    Classified,
+    ClassifySettings,
+    classify,
+    classify_embeddings,
+    reads_embeddings,
+)
+from weakspot.run.embedding import EmbedSettings, KnowsEmbeddings, embed
+from weakspot.run.ingestion import IngestResult, ingest
+from weakspot.run.preparation import CLIP, FEATURES, Prepared
+from weakspot.run.settings import Settings
+from weakspot.run.wiring import build_engine
+from weakspot.store.array_files import packed_hashes
 from weakspot.store.project import ProjectStore
 
 STORE_FOLDER = "synthetic"

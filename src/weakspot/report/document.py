@@ -1,15 +1,22 @@
-"""The facts of a run, ordered and worded; what a page, a Markdown file and a JSON file show alike."""
+"""A run as one self-contained HTML page, as Markdown, as JSON or as a model card's file: the same facts, ordered and worded once."""
 
+import base64
+import dataclasses
+import io
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from html import escape
+from typing import Any
 
-from pydantic import JsonValue
+from PIL import Image
+from pydantic import JsonValue, TypeAdapter
 
-from weakspot.core.ordering import SliceOrder
+from weakspot.core.bounds import SliceOrder
+from weakspot.core.evidence import Share
 from weakspot.core.run import MethodRecord, RunRecord
-from weakspot.lexicon.word_frequency import WordFrequency
 from weakspot.report import wording
 from weakspot.report.findings import (
     DismissedSlice,
@@ -19,10 +26,11 @@ from weakspot.report.findings import (
     dismissed_slices,
     finding,
     methods_of,
+    trade_off_plot,
     unconfirmed_slices,
 )
 from weakspot.report.first_answer import FirstAnswer, first_answer
-from weakspot.report.image_budget import SliceImages
+from weakspot.report.images import SliceImages
 from weakspot.report.model_card import (
     ClassAccuracy,
     DataFacts,
@@ -30,9 +38,18 @@ from weakspot.report.model_card import (
     class_accuracies,
     model_card,
 )
-from weakspot.report.repairs import RepairSection, repair_section
-from weakspot.report.strategies import StrategyComparison, compare_strategies
+from weakspot.report.repairs import (
+    STATUS_WORDS,
+    RepairSection,
+    fine_interval,
+    fine_points,
+    repair_section,
+    signed_points,
+)
+from weakspot.report.strategies import Move, StrategyComparison, compare_strategies
 from weakspot.report.tree import TreeRow, first_rows, left_sentence, more_sentence, tree_rows
+from weakspot.report.wording import percent
+from weakspot.words.caption_rule import WordFrequency
 
 MOST_SECTIONS = 20
 _SECRET = re.compile(
@@ -179,3 +196,398 @@ def _flat(values: Mapping[str, JsonValue], prefix: str = "") -> Iterator[tuple[s
         else:
             text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
             yield f"{prefix}{name}", _ADDRESS_WITH_PASSWORD.sub("(not shown)@", text)
+
+
+_NUMBER_AND_PERCENT = re.compile(r"(\d) %")
+MOST_LISTED = 500
+_ANSWERS = TypeAdapter(FirstAnswer)
+_MARKDOWN = re.compile(r"([\\`*_\[\]<>|])")
+
+
+def render_html(document: ReportDocument, thumbnails: Mapping[str, bytes] | None = None) -> str:
+    """Return the page; thumbnails are JPEG files by sample id and become part of it."""
+    images = {
+        name: "data:image/jpeg;base64," + base64.b64encode(data).decode()
+        for name, data in (thumbnails or {}).items()
+    }
+    from markupsafe import Markup
+
+    plot = "" if document.strategies is None else Markup(trade_off_plot(document.strategies))
+    page = (
+        _environment(escape=True)
+        .get_template("report.html")
+        .render(
+            report=document,
+            thumbnails=images,
+            words=wording,
+            plot=plot,
+            statuses=STATUS_WORDS,
+            most_listed=MOST_LISTED,
+        )
+    )
+    return _NUMBER_AND_PERCENT.sub("\\1\u00a0%", page)
+
+
+def render_markdown(document: ReportDocument) -> str:
+    """Return the report as Markdown, without images."""
+    return render_template("report.md", document)
+
+
+def render_template(name: str, document: ReportDocument) -> str:
+    text = (
+        _environment(escape=False)
+        .get_template(name)
+        .render(report=document, words=wording, most_listed=MOST_LISTED)
+    )
+    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
+
+
+def render_json(document: ReportDocument) -> str:
+    """Return the findings, what was not confirmed and the repairs as JSON; the run's own record holds everything else."""
+    content = {
+        "run_id": document.record.run_id,
+        "first_answer": _ANSWERS.dump_python(document.answer, mode="json"),
+        "headline": document.headline,
+        "summary": list(document.summary),
+        "findings": [
+            {
+                "slice_id": item.slice_id,
+                "title": item.title,
+                "method": item.method,
+                "phrase": item.phrase,
+                "sentence": item.sentence,
+                "also_found": list(item.also_found),
+                "names": [name.model_dump(mode="json") for name in item.names],
+                "easy_names": [name.model_dump(mode="json") for name in item.easy_names],
+                "evidence": item.evidence.model_dump(mode="json"),
+                "hard_samples": [image.sample_id for image in item.images.hard],
+                "easy_samples": [image.sample_id for image in item.images.easy],
+                "people": item.people,
+            }
+            for item in document.findings
+        ],
+        "tree": [
+            {
+                "slice_id": row.slice_id,
+                "title": row.slice_.title,
+                "sentence": row.sentence,
+                "depth": row.depth,
+                "is_shown_first": row in document.first,
+                **row.node.model_dump(mode="json", exclude={"slice_id"}),
+            }
+            for row in document.tree
+        ],
+        "left": list(document.left),
+        "not_confirmed": [
+            {
+                "title": item.title,
+                "method": item.method,
+                "verdict": item.verdict,
+                "evidence": item.evidence.model_dump(mode="json"),
+            }
+            for item in document.not_confirmed
+        ],
+        "dismissed": [_dismissed_content(item) for item in document.dismissed],
+        "model_card": _card_content(document.card),
+        "class_findings": [one.model_dump(mode="json") for one in document.record.class_findings],
+        "advice": [one.model_dump(mode="json") for one in document.record.advice],
+        "checks": [one.model_dump(mode="json") for one in document.record.checks],
+        "methods": [one.model_dump(mode="json") for one in document.methods],
+        "correction": document.correction,
+        "caption_words": [dataclasses.asdict(one) for one in document.caption_words],
+        "repairs": [_repair_content(item) for item in document.repairs],
+        "strategies": _strategies_content(document.strategies),
+    }
+    return json.dumps(content, ensure_ascii=False, indent=2) + "\n"
+
+
+def _dismissed_content(item: DismissedSlice) -> dict[str, Any]:
+    content = dataclasses.asdict(dataclasses.replace(item, evidence=None))
+    return {
+        **content,
+        "evidence": None if item.evidence is None else item.evidence.model_dump(mode="json"),
+    }
+
+
+def _card_content(card: ModelCard) -> dict[str, Any]:
+    return {
+        "classifier": card.classifier,
+        "evaluation": list(card.evaluation),
+        "samples_by_split": {} if card.data is None else dict(card.data.n_by_split),
+        "criterion": card.criterion,
+        "accuracy": None if card.accuracy is None else card.accuracy.model_dump(mode="json"),
+        "per_class": {one.class_name: one.right.model_dump(mode="json") for one in card.per_class},
+        "worst_slice": None if card.worst is None else card.worst.slice_id,
+        "known_failures": list(card.known_failures),
+        "repairs": list(card.repairs),
+        "caveats": list(card.caveats),
+        "limits": list(card.limits),
+    }
+
+
+def _repair_content(item: RepairSection) -> dict[str, Any]:
+    return {
+        "strategy": item.strategy,
+        "sentences": list(item.sentences),
+        "measured_on": item.measured_on,
+        "got_worse": list(item.got_worse),
+        "arms": [arm.model_dump(mode="json") for arm in item.arms],
+        "accounting": [
+            {
+                "samples": row.data,
+                "share": "formerly right, still right"
+                if row.is_clean
+                else "former failures, now right",
+                "arms": [
+                    None if share is None else share.model_dump(mode="json") for share in row.shares
+                ],
+            }
+            for row in item.accounting
+        ],
+        "aftermath": None
+        if item.looked_again is None
+        else item.looked_again.model_dump(mode="json"),
+        "calibration": item.calibration,
+        "labelling": None if item.request is None else item.request.model_dump(mode="json"),
+        "needs": [need.model_dump(mode="json") for need in item.needs],
+        "files": list(item.files),
+        "notes": list(item.notes),
+    }
+
+
+def _strategies_content(compared: StrategyComparison | None) -> list[dict[str, Any]]:
+    return [
+        {
+            "strategy": row.strategy,
+            "is_baseline": row.is_baseline,
+            "is_chosen": row.is_chosen,
+            "slices": _move_content(row.on_slices),
+            "best_baseline": None
+            if row.rival is None
+            else {"arm": row.rival[0], **(_move_content(row.rival[1]) or {})},
+            "rest_of_class": _move_content(row.on_rest),
+            "overall": _move_content(row.overall),
+            "spread": None
+            if row.arm is None or row.arm.spread is None
+            else row.arm.spread.model_dump(mode="json"),
+            "given_groups": None
+            if row.arm is None or row.arm.given is None
+            else row.arm.given.model_dump(mode="json"),
+            "got_worse": list(row.got_worse),
+            "n_lower": row.n_lower,
+            "note": row.note,
+        }
+        for row in (compared.rows if compared is not None else ())
+    ]
+
+
+def _move_content(move: Move | None) -> dict[str, Any] | None:
+    if move is None:
+        return None
+    return {**dataclasses.asdict(move), "interval": move.interval.model_dump(mode="json")}
+
+
+@lru_cache(maxsize=2)
+def _environment(*, escape: bool) -> Any:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("weakspot.report"),
+        autoescape=escape,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    environment.filters["percent"] = wording.percent
+    environment.filters["points"] = wording.points
+    environment.filters["p_value"] = wording.p_value
+    environment.filters["signed"] = signed_points
+    environment.filters["fine_points"] = fine_points
+    environment.filters["fine_interval"] = fine_interval
+    environment.filters["plain"] = lambda text: _MARKDOWN.sub(r"\\\1", " ".join(str(text).split()))
+    environment.filters["code"] = lambda text: (
+        f"`{' '.join(str(text).split()).replace('`', chr(39))}`"
+    )
+    return environment
+
+
+_SPACES = re.compile(r"\s+")
+_SLUG = re.compile(r"[^a-z0-9]+")
+INDENT = "  "
+
+
+def render_model_card(document: ReportDocument) -> str:
+    text = render_template("model-card.md", document)
+    return f"---\n{front_matter(document)}---\n\n{text}"
+
+
+def front_matter(document: ReportDocument) -> str:
+    """Return figures as YAML: strings are quoted, so that any name of a class or slice is one."""
+    return "\n".join(_yaml(_content(document))) + "\n"
+
+
+def _content(document: ReportDocument) -> dict[str, object]:
+    card = document.card
+    name = card.data.name if card.data is not None else "the project"
+    task = card.data.task if card.data is not None else "single-label"
+    return {
+        "tags": ["image-classification", "weakspot"],
+        "metrics": ["accuracy"],
+        "model-index": [
+            {
+                "name": card.classifier,
+                "results": [
+                    {
+                        "task": {
+                            "type": "image-classification",
+                            "name": f"Image classification, {task}",
+                        },
+                        "dataset": {"type": _slug(name), "name": name, "split": _splits(document)},
+                        "metrics": list(_metrics(document)),
+                    }
+                ],
+            }
+        ],
+    }
+
+
+def _metrics(document: ReportDocument) -> Iterator[dict[str, object]]:
+    card = document.card
+    if card.accuracy is not None:
+        yield {"type": "accuracy", "name": "Accuracy", "value": round(card.accuracy.value, 6)}
+    if card.worst is not None:
+        evidence = card.worst.evidence
+        yield {
+            "type": "accuracy",
+            "name": f"Accuracy on the worst slice ({card.worst.title})",
+            "value": round(1 - evidence.rate_inside, 6),
+        }
+        yield {
+            "type": "accuracy-gap",
+            "name": "Gap of the worst slice to the rest of its class",
+            "value": round(evidence.headline_gap, 6),
+        }
+
+
+def _splits(document: ReportDocument) -> str:
+    data = document.card.data
+    return (
+        " and ".join(data.evaluated_splits)
+        if data is not None and data.evaluated_splits
+        else "evaluation"
+    )
+
+
+def _slug(name: str) -> str:
+    return _SLUG.sub("-", name.lower()).strip("-") or "project"
+
+
+def _yaml(value: object, indent: str = "") -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _entry(f"{indent}{key}:", item, indent)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _item(item, indent)
+
+
+def _entry(start: str, item: object, indent: str) -> Iterator[str]:
+    if isinstance(item, Mapping):
+        yield start
+        yield from _yaml(item, indent + INDENT)
+    elif isinstance(item, list):
+        yield start if item else f"{start} []"
+        yield from _yaml(item, indent)
+    else:
+        yield f"{start} {_scalar(item)}"
+
+
+def _item(item: object, indent: str) -> Iterator[str]:
+    if isinstance(item, Mapping):
+        first, *others = _yaml(item, indent + INDENT)
+        yield f"{indent}- {first[len(indent) + len(INDENT) :]}"
+        yield from others
+    else:
+        yield f"{indent}- {_scalar(item)}"
+
+
+def _scalar(value: object) -> str:
+    """Return a number as it is and anything else as a quoted string without characters that YAML does not allow."""
+    if isinstance(value, int | float):
+        return repr(value)
+    text = _SPACES.sub(" ", str(value))
+    return json.dumps(
+        "".join(character if character.isprintable() else " " for character in text),
+        ensure_ascii=False,
+    )
+
+
+JPEG_QUALITY = 86
+STYLE = (
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:66rem;margin:2rem auto;padding:0 1rem;color:#1c1c1c;background:#fff}"
+    "table{border-collapse:collapse;margin:1rem 0;font-variant-numeric:tabular-nums}caption{text-align:left}"
+    "td,th{padding:.3rem .7rem;border-bottom:1px solid #ddd;text-align:right;vertical-align:top}"
+    "th:first-child,td.words{text-align:left}"
+    "small{color:#5a6470;font-weight:400}td small{white-space:nowrap}figure{margin:1rem 0;overflow-x:auto}.scroll{overflow-x:auto}"
+    "figure img{max-width:100%;height:auto}"
+    "@media(prefers-color-scheme:dark){body{color:#eee;background:#1b1b1b;--ink:#eee;--quiet:#aaa;--accent:#6ba6e8}"
+    "td,th{border-color:#444}small{color:#a0aab5}}"
+    "@media print{body{color:#000;background:#fff;max-width:none}.scroll{overflow:visible}tr,figure{break-inside:avoid}}"
+)
+
+
+def small_page(title: str, parts: Iterable[str]) -> str:
+    """Return a page of parts that are HTML already.
+
+    Args:
+        title: plain text; it is the heading, too.
+        parts: what comes below it, in order; empty ones are left out.
+    """
+    head = (
+        "<!doctype html><html lang='en'><head><meta charset='utf-8'><meta name='viewport' content='width=device-width'>"
+        f"<title>weakspot: {escape(title)}</title><style>{STYLE}</style></head><body>"
+    )
+    return "\n".join(
+        [head, f"<h1>{escape(title)}</h1>", *(part for part in parts if part), "</body></html>"]
+    )
+
+
+def paragraph(text: str) -> str:
+    return f"<p>{escape(text)}</p>" if text else ""
+
+
+def table(titles: Sequence[str], rows: Iterable[Sequence[str]], *, caption: str = "") -> str:
+    """Return a table that scrolls by itself on narrow screens.
+
+    Args:
+        titles: of the columns, plain text.
+        rows: cells that are HTML already, `<td>` and all; the first of a row is plain text and names it.
+        caption: plain text above it.
+    """
+    head = "".join(f"<th scope='col'>{escape(title)}</th>" for title in titles)
+    lines = "".join(
+        f"<tr><th scope='row'>{escape(first)}</th>{''.join(others)}</tr>" for first, *others in rows
+    )
+    above = f"<caption>{escape(caption)}</caption>" if caption else ""
+    return f"<div class='scroll' tabindex='0'><table>{above}<thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table></div>"
+
+
+def share_cell(share: Share) -> str:
+    """Return a rate with its counts and interval as a cell; a dash where nothing was counted."""
+    if not share.total:
+        return "<td>–</td>"
+    low, high = 100 * share.interval.low, 100 * share.interval.high
+    counts = f"{share.count:,} of {share.total:,}<br>{low:.0f}–{high:.0f} %"
+    return f"<td>{percent(share.value)}<br><small>{counts}</small></td>"
+
+
+def text_cell(text: str, quiet: str = "") -> str:
+    below = f"<br><small>{escape(quiet)}</small>" if quiet else ""
+    return f"<td>{escape(text)}{below}</td>"
+
+
+def figure(image: Image.Image, *, alt: str) -> str:
+    stream = io.BytesIO()
+    image.convert("RGB").save(stream, format="JPEG", quality=JPEG_QUALITY)
+    data = base64.b64encode(stream.getvalue()).decode()
+    return f"<figure><img src='data:image/jpeg;base64,{data}' alt='{escape(alt, quote=True)}'></figure>"

@@ -6,15 +6,12 @@ from pathlib import PurePath
 
 from pydantic import JsonValue
 
-from weakspot.core.class_findings import ClassFinding, ClassFindingKind
-from weakspot.core.evidence import Cause, Share, Verdict
-from weakspot.core.ordering import SliceOrder
-from weakspot.core.preflight import CheckState, PreflightCheck
-from weakspot.core.run import ClassifierFacts, RunRecord
-from weakspot.report.check_wording import checks_sentence
+from weakspot.core.bounds import SliceOrder
+from weakspot.core.evidence import Cause, ClassFinding, ClassFindingKind, Share, Verdict
+from weakspot.core.run import CheckState, ClassifierFacts, PreflightCheck, RunRecord
 from weakspot.report.repairs import repair_section
 from weakspot.report.tree import TreeRow, first_rows, tree_rows
-from weakspot.report.wording import count, percent
+from weakspot.report.wording import checks_sentence, count, percent
 
 MOST_CLASSES = 5
 MOST_FINDINGS = 5

@@ -8,8 +8,7 @@ from weakspot.core.repairs import GroupKind
 from weakspot.core.run import RunRecord
 from weakspot.report import wording
 from weakspot.report.findings import DismissedSlice, Finding
-from weakspot.report.repair_wording import slice_warning, worse_sentences
-from weakspot.report.repairs import RepairSection
+from weakspot.report.repairs import RepairSection, slice_warning, worse_sentences
 
 MOST_NAMED = 8
 LIMITS = (

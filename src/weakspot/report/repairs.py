@@ -1,9 +1,9 @@
-"""One repair beside its baselines, ordered and worded."""
+"""One repair beside its baselines: ordered, and worded so that nothing is called a rise or a fall that may be chance."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from weakspot.core.evidence import Share
+from weakspot.core.evidence import GivenGroups, Interval, Share, Spread
 from weakspot.core.repairs import (
     Aftermath,
     ArmMeasurement,
@@ -12,12 +12,313 @@ from weakspot.core.repairs import (
     LabellingRequest,
     RepairArm,
     RepairResult,
+    SliceAfter,
     SliceNeed,
+    SliceStatus,
 )
-from weakspot.core.spreads import Spread
-from weakspot.report import repair_wording as words
-from weakspot.report.need_wording import need_sentences
-from weakspot.report.wording import arm_name
+from weakspot.core.slices import DataUse
+from weakspot.report.wording import CERTAIN, arm_name, count, interval, p_value, percent
+
+MOST_NAMED = 12
+MANY_GROUPS = 20
+FINE_POINTS = 10
+FORMER = (GroupKind.FORMERLY_RIGHT, GroupKind.FORMERLY_WRONG)
+STATUS_WORDS = {
+    SliceStatus.GONE: "gone",
+    SliceStatus.SMALLER: "smaller, but still there",
+    SliceStatus.STAYS: "still there",
+    SliceStatus.NEW: "new",
+}
+EXPLORATORY = "Exploratory: a slice of this repair was not confirmed. It shows what retraining for it does, not that failures gather there."
+
+
+def from_to(before: float, after: float) -> tuple[str, str]:
+    """Return two shares in percent, with a decimal where whole numbers would hide the difference.
+
+    >>> from_to(0.07, 0.67), from_to(0.962, 0.964), from_to(0.5, 0.5)
+    (('7 %', '67 %'), ('96.2 %', '96.4 %'), ('50 %', '50 %'))
+    """
+    if before != after and f"{100 * before:.0f}" == f"{100 * after:.0f}":
+        return f"{100 * before:.1f} %", f"{100 * after:.1f} %"
+    return percent(before), percent(after)
+
+
+def signed_points(values: Interval) -> str:
+    """Return an interval of a change in percentage points.
+
+    >>> signed_points(Interval(low=-0.02, high=0.11))
+    '−2 to +11'
+    """
+    return f"{_signed(values.low)} to {_signed(values.high)}"
+
+
+def fine_points(change: float) -> str:
+    """Return a change in percentage points, with a decimal where it is small.
+
+    >>> fine_points(0.0123), fine_points(-0.004), fine_points(0.0), fine_points(0.25)
+    ('+1.2', '−0.4', '±0', '+25')
+    """
+    size = abs(100 * change)
+    words = f"{size:.1f}" if round(size, 1) < FINE_POINTS else f"{size:.0f}"
+    return "±0" if float(words) == 0 else f"{'+' if change > 0 else '−'}{words}"
+
+
+def fine_interval(values: Interval) -> str:
+    """Return an interval of a change in percentage points, with a decimal where it is small.
+
+    >>> fine_interval(Interval(low=-0.012, high=0.2))
+    '−1.2 to +20'
+    """
+    return f"{fine_points(values.low)} to {fine_points(values.high)}".replace("±", "")
+
+
+def p_words(value: float) -> str:
+    """Return a p-value as it stands in a sentence.
+
+    >>> p_words(0.03), p_words(0.00001)
+    ('p = 0.03', 'p < 0.0001')
+    """
+    words = p_value(value)
+    return f"p {words}" if words.startswith("<") else f"p = {words}"
+
+
+def _signed(share: float) -> str:
+    rounded = round(100 * share)
+    return f"−{-rounded}" if rounded < 0 else f"+{rounded}" if rounded else "0"
+
+
+def quoted(group: str) -> str:
+    """Return a group in quotation marks, unless it holds some itself.
+
+    >>> quoted("pear"), quoted("pear: all but “pear: old”")
+    ('“pear”', 'pear: all but “pear: old”')
+    """
+    return group if "“" in group else f"“{group}”"
+
+
+def movement(change: GroupChange) -> str:
+    before, after = from_to(change.accuracy_before, change.accuracy_after)
+    if not change.gained and not change.lost:
+        return f"stayed at {before}"
+    if change.right_before == change.right_after:
+        return f"stayed at {before}, with {change.gained} samples gained and as many lost"
+    if change.chance > CERTAIN:
+        return f"went from {before} to {after}, which may be chance ({p_words(change.chance)})"
+    return (
+        f"{'rose' if change.right_after > change.right_before else 'fell'} from {before} to {after}"
+    )
+
+
+def repair_sentence(change: GroupChange) -> str:
+    return (
+        f"Accuracy on {quoted(change.group)} {movement(change)}: {change.right_before} of {count(change.n_samples, 'sample')} "
+        f"right before, {change.right_after} after ({interval(change.interval_after)})"
+    )
+
+
+def rival_words(
+    arm: str, rival: GroupChange, repaired: GroupChange, overall: GroupChange | None
+) -> str:
+    """Return how far the best baseline came on the same slice, and at what cost overall."""
+    cost = (
+        f"; overall {percent(overall.accuracy_after)}"
+        if overall is not None and overall.n_samples
+        else ""
+    )
+    reached = f"{percent(rival.accuracy_after)} ({rival.right_after} of {rival.n_samples}{cost})"
+    if rival.right_after >= repaired.right_after:
+        return f"; the baseline “{arm_name(arm)}” came as far or farther: {reached}"
+    return f"; the best baseline there, “{arm_name(arm)}”, reached {reached}"
+
+
+def overall_sentence(change: GroupChange) -> str:
+    return (
+        f"Overall accuracy, on {count(change.n_samples, 'sample')}, {movement(change)}; "
+        f"{change.gained:,} gained, {change.lost:,} lost."
+    )
+
+
+def spread_sentence(spread: Spread) -> str:
+    """Return what a repair did to the worst served group, the average over groups and the gap."""
+    worst, average = (
+        from_to(spread.worst_before, spread.worst_after),
+        from_to(spread.average_before, spread.average_after),
+    )
+    change, gap = spread.worst_change, spread.gap_change
+    verb = "rose" if change.low > 0 else "fell" if change.high < 0 else "went"
+    doubt = ", which may be chance" if verb == "went" else ""
+    return (
+        f"The lowest accuracy of a group {verb} from {worst[0]} to {worst[1]}{doubt} ({100 * change.level:.0f} % interval of the "
+        f"change {signed_points(change)} points; now lowest: {quoted(spread.worst_group)}); the average over groups went from "
+        f"{average[0]} to {average[1]}, and the gap between overall and lowest from {100 * spread.gap_before:.0f} to "
+        f"{100 * spread.gap_after:.0f} points (interval of the change {signed_points(gap)})."
+    )
+
+
+def given_sentences(given: GivenGroups) -> Iterator[str]:
+    """Yield what a repair did to the groups that somebody named in a column."""
+    if given.spread is None:
+        yield f"Fewer than two groups by class and “{given.column}” have enough measured samples to be compared."
+        return
+    yield f"Over the groups by class and “{given.column}”, which no method has seen: {spread_sentence(given.spread)}"
+
+
+def data_words(use: DataUse) -> str:
+    """Return data with the part it plays: failures that slices were found on are the seed, the other half is held out.
+
+    >>> data_words(DataUse(name="validation, discovery half", n_samples=4, digest="d"))
+    'seed (validation, discovery half)'
+    """
+    if "discovery" in use.name:
+        return f"seed ({use.name})"
+    return f"held-out ({use.name})" if "confirmation" in use.name else use.name
+
+
+def kept_right(change: GroupChange) -> Share:
+    """Return, of the samples that were right before, how many still are."""
+    return Share.of(change.right_before - change.lost, change.right_before)
+
+
+def resolved(change: GroupChange) -> Share:
+    """Return, of the samples that failed before, how many are right now."""
+    return Share.of(change.gained, change.n_samples - change.right_before)
+
+
+def accounting_sentence(use: DataUse, overall: GroupChange) -> str:
+    right, wrong = kept_right(overall), resolved(overall)
+    failures = (
+        f"{_share_words(wrong)} former failures are now right"
+        if wrong.total
+        else "nothing had failed"
+    )
+    clean = (
+        f"{_share_words(right)} formerly right samples still are"
+        if right.total
+        else "nothing had been right"
+    )
+    return f"On {data_words(use)}: {failures}; {clean}."
+
+
+def _share_words(share: Share) -> str:
+    return (
+        f"{share.count:,} of {share.total:,} ({percent(share.value)}, {interval(share.interval)})"
+    )
+
+
+def fallen_groups(arm: RepairArm) -> tuple[GroupChange, ...]:
+    """Return the groups whose accuracy fell, surest first; formerly right samples can do nothing else and are left out."""
+    fallen = [
+        one for one in arm.changes if one.right_after < one.right_before and one.kind not in FORMER
+    ]
+    return tuple(sorted(fallen, key=lambda one: (one.chance, one.change)))
+
+
+def slice_warning(arm: RepairArm) -> str:
+    """Return that a repair made the very slices worse that it is for, which is said before anything else; empty if it did not."""
+    fallen = [one for one in fallen_groups(arm) if one.kind is GroupKind.SLICE]
+    if not fallen:
+        return ""
+    doubt = "" if any(one.chance <= CERTAIN for one in fallen) else "; it may be chance"
+    return f"Do not use this repair: the slice it is for has become worse, {_named(fallen)}{doubt}."
+
+
+def worse_sentences(arm: RepairArm) -> Iterator[str]:
+    """Yield what got worse, named, told apart by whether it is more than chance."""
+    fallen = fallen_groups(arm)
+    n_groups = sum(one.kind not in FORMER and one.n_samples > 0 for one in arm.changes)
+    sure = [one for one in fallen if one.chance <= CERTAIN]
+    unsure = [one for one in fallen if one.chance > CERTAIN]
+    if sure:
+        by_chance = (
+            f" Among {n_groups} groups, one in twenty can seem so by chance."
+            if n_groups > MANY_GROUPS
+            else ""
+        )
+        yield f"Got worse, by more than chance: {_named(sure)}.{by_chance}"
+    if unsure:
+        yield f"Lower, which may be chance: {_named(unsure)}."
+    if not fallen:
+        yield "No group got worse."
+
+
+def _named(changes: Sequence[GroupChange]) -> str:
+    named = [
+        f"{quoted(one.group)} ({one.right_before} to {one.right_after} of {one.n_samples:,} right, {p_words(one.chance)})"
+        for one in changes[:MOST_NAMED]
+    ]
+    rest = f", and {len(changes) - MOST_NAMED} more" if len(changes) > MOST_NAMED else ""
+    return f"{', '.join(named)}{rest}"
+
+
+def aftermath_sentences(aftermath: Aftermath) -> Iterator[str]:
+    """Yield what became of slices when failures were looked for again."""
+    tested = f", {count(aftermath.n_tested, 'slice')} tested" if aftermath.n_tested else ""
+    yield f"Failures were looked for again after the repair, in the same way (on {aftermath.measured_on.name}{tested})."
+    for status, words in STATUS_WORDS.items():
+        chosen = [one for one in aftermath.slices if one.status is status]
+        if chosen:
+            yield f"{words.capitalize()}: {', '.join(map(_after_words, chosen))}."
+    if not any(one.status is SliceStatus.NEW for one in aftermath.slices):
+        yield "No new slice was confirmed."
+    if aftermath.note:
+        yield aftermath.note
+
+
+def _after_words(one: SliceAfter) -> str:
+    return f"“{one.title}” ({one.failures_before} failures before, {one.failures_after} after, of {one.n_members} members)"
+
+
+def calibration_sentence(arm: RepairArm) -> str:
+    """Return how well probabilities fit what happens, empty if it was not measured."""
+    divided = (
+        f"; logits were divided by {arm.temperature:.2f}" if arm.temperature is not None else ""
+    )
+    if arm.calibration_after is None:
+        return f"Probabilities were calibrated{divided}." if divided else ""
+    before = "" if arm.calibration_before is None else f"{arm.calibration_before:.3f} before, "
+    return f"Expected calibration error: {before}{arm.calibration_after:.3f} after{divided}."
+
+
+def labelling_sentence(request: LabellingRequest) -> str:
+    missing = request.n_samples - request.n_labelled
+    if missing <= 0:
+        return f"Every label that was asked for has come back ({request.n_samples:,})."
+    back = (
+        f"; {request.n_labelled:,} of {request.n_samples:,} have come back"
+        if request.n_labelled
+        else ""
+    )
+    return f"Waiting for {count(missing, 'label')}: {request.file} (images alone: {request.image_list}){back}."
+
+
+def need_sentences(need: SliceNeed) -> tuple[str, ...]:
+    """Return what a slice has, lacks and could get, in words."""
+    counts = f"“{need.title}” fails on {need.rate_inside:.0%} of {need.n_inside:,} rows, the rest of its class on {need.rate_outside:.0%}."
+    sentences = [counts.replace("%", " %")]
+    if need.n_training is not None:
+        sentences.append(
+            f"It has {need.n_training:,} of the {need.n_class_training:,} training rows of its class."
+        )
+        if need.n_to_match:
+            sentences.append(
+                f"{need.n_to_match:,} more would give it the share that it has in evaluation."
+            )
+    waiting = need.n_pool - need.n_pool_labelled
+    unlabelled = f", and {waiting:,} without a label" if waiting else ""
+    sentences.append(f"The pool has {need.n_pool_labelled:,} labelled rows that fit{unlabelled}.")
+    return (*sentences, *_estimates(need))
+
+
+def _estimates(need: SliceNeed) -> tuple[str, ...]:
+    if not need.estimates:
+        return (f"How many rows a given gain takes cannot be estimated: {need.why_no_estimate}.",)
+    told = " and ".join(
+        f"about {one.n_rows:,} more rows for {100 * one.gain:.0f} points" for one in need.estimates
+    )
+    return (
+        f"Estimate, not measured: {told}, if more rows do for it what they do across {need.n_kinds} other kinds of its "
+        f"class, which fail less with the power {need.exponent or 0.0:.2f} of their number of training rows.",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,7 +429,7 @@ def repair_section(result: RepairResult) -> RepairSection:
         rows=rows,
         n_unchanged=n_unchanged,
         measured_on=result.measured_on.name,
-        got_worse=tuple(change.group for change in words.fallen_groups(arms[0])) if arms else (),
+        got_worse=tuple(change.group for change in fallen_groups(arms[0])) if arms else (),
         accounting=tuple(_accounting(result, arms)),
         spread=tuple(
             SpreadRow(arm=arm, spread=arm.spread) for arm in arms if arm.spread is not None
@@ -138,15 +439,13 @@ def repair_section(result: RepairResult) -> RepairSection:
             for arm in arms
             if arm.given is not None and arm.given.spread is not None
         ),
-        aftermath=()
-        if result.aftermath is None
-        else tuple(words.aftermath_sentences(result.aftermath)),
+        aftermath=() if result.aftermath is None else tuple(aftermath_sentences(result.aftermath)),
         looked_again=result.aftermath,
-        calibration=words.calibration_sentence(arms[0]) if arms else "",
+        calibration=calibration_sentence(arms[0]) if arms else "",
         labelling=labelling if labelling not in sentences else "",
         request=result.labelling,
         files=result.files or ((result.head_file,) if result.head_file else ()),
-        notes=(*([words.EXPLORATORY] if result.plan.is_exploratory else []), *result.notes),
+        notes=(*([EXPLORATORY] if result.plan.is_exploratory else []), *result.notes),
         needs=result.needs,
     )
 
@@ -154,7 +453,7 @@ def repair_section(result: RepairResult) -> RepairSection:
 def labels_sentence(request: LabellingRequest, result: RepairResult) -> str:
     """Return which labels are awaited or, where rows are only to be collected, would help."""
     if not result.needs:
-        return words.labelling_sentence(request)
+        return labelling_sentence(request)
     return (
         f"{request.n_samples - request.n_labelled:,} pool rows that fit have no label: they are listed in {request.file}; "
         f"with labels filled in, `weakspot repair --labels {request.file}` counts them, too."
@@ -168,20 +467,20 @@ def repair_sentences(result: RepairResult) -> Iterator[str]:
         yield " ".join(need_sentences(need))
     if not arms:
         return
-    yield from [warning] if (warning := words.slice_warning(arms[0])) else []
+    yield from [warning] if (warning := slice_warning(arms[0])) else []
     for change in arms[0].changes:
         if change.kind is GroupKind.SLICE:
             yield _slice_sentence(change, [arm for arm in arms[1:] if not arm.is_reference])
     overall = arms[0].change_of(GroupKind.OVERALL)
     if overall is not None and overall.n_samples:
-        yield words.overall_sentence(overall)
+        yield overall_sentence(overall)
     if arms[0].spread is not None:
-        yield words.spread_sentence(arms[0].spread)
+        yield spread_sentence(arms[0].spread)
     if arms[0].given is not None:
-        yield from words.given_sentences(arms[0].given)
+        yield from given_sentences(arms[0].given)
     for one, change in _measured_overall(result, arms[0]):
-        yield words.accounting_sentence(one.measured_on, change)
-    yield from words.worse_sentences(arms[0])
+        yield accounting_sentence(one.measured_on, change)
+    yield from worse_sentences(arms[0])
 
 
 def _slice_sentence(change: GroupChange, baselines: Sequence[RepairArm]) -> str:
@@ -196,16 +495,16 @@ def _slice_sentence(change: GroupChange, baselines: Sequence[RepairArm]) -> str:
     rival = (
         ""
         if best is None
-        else words.rival_words(best[0].arm, best[1], change, best[0].change_of(GroupKind.OVERALL))
+        else rival_words(best[0].arm, best[1], change, best[0].change_of(GroupKind.OVERALL))
     )
-    return f"{words.repair_sentence(change)}{rival}."
+    return f"{repair_sentence(change)}{rival}."
 
 
 def _rows(arms: Sequence[RepairArm]) -> tuple[tuple[RepairRow, ...], int]:
     rows, n_unchanged = [], 0
     by_group = [{(change.kind, change.group): change for change in arm.changes} for arm in arms]
     for key, change in by_group[0].items() if by_group else ():
-        if change.kind in words.FORMER:
+        if change.kind in FORMER:
             continue
         after = tuple(changes.get(key) for changes in by_group)
         if change.kind is GroupKind.CLASS and not any(
@@ -246,8 +545,6 @@ def _accounting(result: RepairResult, arms: Sequence[RepairArm]) -> Iterator[Acc
         return
     for one, _ in _measured_overall(result, arms[0]):
         changes = [overalls.get(one.measured_on.digest) for overalls in by_arm]
-        for is_clean, share_of in ((False, words.resolved), (True, words.kept_right)):
+        for is_clean, share_of in ((False, resolved), (True, kept_right)):
             shares = tuple(None if change is None else share_of(change) for change in changes)
-            yield AccountingRow(
-                data=words.data_words(one.measured_on), is_clean=is_clean, shares=shares
-            )
+            yield AccountingRow(data=data_words(one.measured_on), is_clean=is_clean, shares=shares)

@@ -4,12 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from weakspot.core.evidence import Interval
+from weakspot.core.evidence import Interval, Spread
 from weakspot.core.repairs import GroupChange, GroupKind, RepairArm, RepairResult
-from weakspot.core.spreads import Spread
 from weakspot.core.statistics import adjusted_p_values
-from weakspot.report.repair_wording import fallen_groups, labelling_sentence
-from weakspot.report.repairs import main_arm
+from weakspot.report.repairs import fallen_groups, labelling_sentence, main_arm
 from weakspot.report.wording import CERTAIN, arm_name
 
 FEWEST = 2

@@ -6,12 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from weakspot.core.evidence import Evidence
-from weakspot.core.ordering import SliceOrder
+from weakspot.core.bounds import SliceOrder
+from weakspot.core.evidence import ClassTree, Evidence, NodeKind, SliceNode
 from weakspot.core.rules import single_rules
 from weakspot.core.run import RunRecord
 from weakspot.core.slices import FailureSlice
-from weakspot.core.tree import ClassTree, NodeKind, SliceNode
 from weakspot.report.wording import count, percent
 
 MOST_FIRST = 10

@@ -1,9 +1,11 @@
-"""Figures and findings as sentences that need no training in statistics."""
+"""Figures, findings and checks as sentences that need no training in statistics."""
 
-from weakspot.core.evidence import Cause, Evidence, Interval, Measurement, Verdict
+from collections.abc import Sequence
+
+from weakspot.core.evidence import Cause, Evidence, Explanation, Interval, Measurement, Verdict
 from weakspot.core.failures import Side
+from weakspot.core.run import CheckState, PreflightCheck
 from weakspot.core.slices import FailureSlice, SliceName
-from weakspot.core.tree import Explanation
 
 SMALLEST_SHOWN = 0.0001
 LEAST_P = 1e-300
@@ -288,3 +290,37 @@ def count(number: int, noun: str) -> str:
 
 def arm_name(arm: str) -> str:
     return ARM_NAMES.get(arm, arm)
+
+
+LOOKED_FOR = {
+    "class order": "wrong class order",
+    "preprocessing": "wrong preprocessing",
+    "leaks": "leaks",
+}
+"""What the absence of a sign is told of; of the other checks only what stands out is told."""
+
+
+def checks_sentence(checks: Sequence[PreflightCheck]) -> str:
+    """Return all checks in one line: problems, then what was looked for in vain, then what is worth knowing; empty without checks.
+
+    >>> fine = PreflightCheck(check="class order", state=CheckState.OK, sentence="No other order fits better.")
+    >>> files = PreflightCheck(check="files", state=CheckState.NOTICE, sentence="3 of 90 ...", short="3 files set aside")
+    >>> checks_sentence([fine, files])
+    'no sign of wrong class order; 3 files set aside'
+    """
+    if not checks:
+        return ""
+    problems = [_short(check) for check in checks if check.state is CheckState.PROBLEM]
+    notices = [_short(check) for check in checks if check.state is CheckState.NOTICE]
+    absent = [
+        LOOKED_FOR[check.check]
+        for check in checks
+        if check.state is CheckState.OK and check.check in LOOKED_FOR
+    ]
+    said = [f"PROBLEM: {short}" for short in problems]
+    said += [f"no sign of {', '.join(absent)}".replace(", wrong ", ", ")] if absent else []
+    return "; ".join([*said, *notices]) or "nothing stands out"
+
+
+def _short(check: PreflightCheck) -> str:
+    return check.short or check.check

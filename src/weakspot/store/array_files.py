@@ -1,19 +1,77 @@
-"""Arrays on disk: .npy files written block by block or whole, read through memory maps, with length and checksum."""
+"""Arrays on disk by fixed-width keys: .npy files written block by block or whole, with length and checksum.
 
+And shards known to be sound.
+"""
+
+import hashlib
 import io
+import json
 import os
+import re
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from weakspot.core.arrays import AnyArray, FloatArray
+from weakspot.core.arrays import AnyArray, ByteArray, FloatArray, IntArray
 from weakspot.core.errors import StoreError
 from weakspot.store import atomic
-from weakspot.store.names import KEY_TYPE
+
+HASH_BYTES = 16
+HASH_DIGITS = 2 * HASH_BYTES
+KEY_TYPE = f"S{HASH_BYTES}"
+_NO_DIGIT = 255
+_VALUE_OF_DIGIT = np.full(256, _NO_DIGIT, dtype=np.uint8)
+_VALUE_OF_DIGIT[[ord(digit) for digit in "0123456789abcdef"]] = np.arange(16, dtype=np.uint8)
+
+
+def folder_name(identity: str) -> str:
+    """Return a readable folder name for an id of any length and characters; different ids give different names.
+
+    >>> folder_name("embedded/vit-b-32@1")
+    'embedded-vit-b-32-1-f450d3ff20'
+    """
+    readable = re.sub(r"[^A-Za-z0-9_.]+", "-", identity).strip("-.")[:40]
+    return f"{readable}-{hashlib.sha256(identity.encode()).hexdigest()[:10]}"
+
+
+def packed_hashes(hashes: pa.Array | pa.ChunkedArray) -> AnyArray:
+    """Return hashes as an array [n] of 16 bytes each, which sorts and searches without Python objects.
+
+    Strings that are not 32 hexadecimal digits are hashed first, so every string has a key.
+    """
+    chunks = hashes.chunks if isinstance(hashes, pa.ChunkedArray) else [hashes]
+    packed = [_packed_chunk(chunk) for chunk in chunks if len(chunk)]
+    return np.concatenate(packed) if packed else np.empty(0, dtype=KEY_TYPE)
+
+
+def _packed_chunk(chunk: pa.Array) -> AnyArray:
+    lengths = np.asarray(pc.fill_null(pc.binary_length(chunk), 0))
+    if bool((lengths == HASH_DIGITS).all()):
+        values = _VALUE_OF_DIGIT[_characters(chunk).reshape(len(chunk), HASH_DIGITS)]
+        if values.max() != _NO_DIGIT:
+            pairs = np.ascontiguousarray(values[:, ::2] << 4 | values[:, 1::2])
+            return pairs.view(KEY_TYPE)[:, 0]
+    return np.array(
+        [
+            hashlib.blake2b(str(text).encode(), digest_size=HASH_BYTES).digest()
+            for text in chunk.to_pylist()
+        ],
+        KEY_TYPE,
+    )
+
+
+def _characters(chunk: pa.Array) -> ByteArray:
+    _, offsets, characters = chunk.cast(pa.string()).buffers()
+    bounds = np.frombuffer(offsets, dtype=np.int32)[chunk.offset : chunk.offset + len(chunk) + 1]
+    return np.frombuffer(characters, dtype=np.uint8)[bounds[0] : bounds[-1]]
+
 
 BLOCK_BYTES = 1 << 24
 KEY_COLUMNS = np.dtype(KEY_TYPE).itemsize // np.dtype(np.float32).itemsize
@@ -163,3 +221,136 @@ def _read_keys(stream: BinaryIO, described: AnyArray, checksum: int) -> tuple[An
         value = zlib.crc32(block.view(np.uint8).data, value)
         keys[start : start + len(block)] = block["key"]
     return (keys, int(described.dtype["row"].shape[0])) if value == checksum else None
+
+
+SEARCHED_AT_ONCE = 1 << 20
+ODD = np.uint64(0x9E3779B97F4A7C15)
+
+
+class KeyIndex:
+    """Known keys in an order in which others can be looked up; 12 to 16 bytes a key beside the keys themselves.
+
+    Args:
+        known: packed content hashes [n]; of a key that occurs twice the first place is found.
+    """
+
+    def __init__(self, known: AnyArray) -> None:
+        self._known = _halves(known)
+        mixed = _mixed(self._known)
+        order = np.argsort(mixed, kind="stable")
+        self._order = order.astype(np.int32) if len(order) < np.iinfo(np.int32).max else order
+        self._mixed = mixed[order]
+
+    def positions(self, keys: AnyArray) -> IntArray:
+        """Return for every key [m] its place among the known ones, or -1."""
+        found = np.full(len(keys), -1, dtype=np.int64)
+        for start in range(0, len(keys) if len(self._known) else 0, SEARCHED_AT_ONCE):
+            part = slice(start, start + SEARCHED_AT_ONCE)
+            found[part] = self._positions(_halves(keys[part]))
+        return found
+
+    def _positions(self, keys: AnyArray) -> IntArray:
+        mixed, last = _mixed(keys), len(self._mixed) - 1
+        slots = np.empty(len(keys), dtype=np.int64)
+        # Looked up in ascending order, neighbours are found in memory that was just read.
+        ascending = np.argsort(mixed)
+        slots[ascending] = np.searchsorted(self._mixed, mixed[ascending])
+        found = np.full(len(keys), -1, dtype=np.int64)
+        open_ones = np.flatnonzero(slots <= last)
+        # Different keys hardly ever mix to the same number; those that do stand next to each other.
+        while len(open_ones):
+            open_ones = open_ones[self._mixed[slots[open_ones]] == mixed[open_ones]]
+            places = self._order[slots[open_ones]]
+            is_same = (self._known[places] == keys[open_ones]).all(axis=1)
+            found[open_ones[is_same]] = places[is_same]
+            open_ones = open_ones[~is_same]
+            slots[open_ones] += 1
+            open_ones = open_ones[slots[open_ones] <= last]
+        return found
+
+
+def _halves(keys: AnyArray) -> AnyArray:
+    return np.ascontiguousarray(keys).view(np.uint64).reshape(-1, 2)
+
+
+def _mixed(halves: AnyArray) -> AnyArray:
+    with np.errstate(over="ignore"):
+        return np.asarray(halves[:, 0] ^ (halves[:, 1] * ODD))
+
+
+CHECKED_FILE = "checked.keys"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CheckedFile:
+    """What is known of a file of rows.
+
+    Args:
+        mark: its size and time of change when it was read.
+        width: numbers in a row.
+        keys: packed content hashes of its rows [n].
+    """
+
+    mark: tuple[int, int]
+    width: int
+    keys: AnyArray
+
+
+def mark_of(path: Path) -> tuple[int, int]:
+    """Return the size of a file and when it was changed; (-1, -1) if it is not there."""
+    try:
+        facts = path.stat()
+    except OSError:
+        return -1, -1
+    return facts.st_size, facts.st_mtime_ns
+
+
+def read_checked(folder: Path) -> dict[str, CheckedFile]:
+    """Return what is known of files by name; nothing if that was never written or is damaged."""
+    try:
+        with (folder / CHECKED_FILE).open("rb") as stream:
+            checksum, line = int(stream.readline(), 16), stream.readline()
+            keys = np.fromfile(stream, dtype=KEY_TYPE)
+        if zlib.crc32(_bytes(keys), zlib.crc32(line)) != checksum:
+            return {}
+        head = json.loads(line)
+        stops = np.cumsum([int(entry["rows"]) for entry in head["files"]]).tolist()
+        return {
+            str(entry["name"]): CheckedFile(
+                mark=(int(entry["size"]), int(entry["changed"])),
+                width=int(entry["width"]),
+                keys=keys[stop - int(entry["rows"]) : stop],
+            )
+            for entry, stop in zip(head["files"], stops, strict=True)
+        }
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+
+
+def write_checked(folder: Path, files: Mapping[str, CheckedFile]) -> None:
+    listed: list[dict[str, str | int]] = [
+        {
+            "name": name,
+            "size": one.mark[0],
+            "changed": one.mark[1],
+            "width": one.width,
+            "rows": len(one.keys),
+        }
+        for name, one in files.items()
+    ]
+    line = json.dumps({"files": listed}).encode() + b"\n"
+    checksum = zlib.crc32(line)
+    for one in files.values():
+        checksum = zlib.crc32(_bytes(one.keys), checksum)
+    with atomic.replacing(folder / CHECKED_FILE) as temporary, temporary.open("wb") as stream:
+        stream.write(f"{checksum:08x}\n".encode() + line)
+        for one in files.values():
+            stream.write(_bytes(one.keys))
+
+
+def together(parts: Sequence[AnyArray]) -> AnyArray:
+    return np.concatenate(parts) if parts else np.empty(0, dtype=KEY_TYPE)
+
+
+def _bytes(keys: AnyArray) -> memoryview:
+    return np.ascontiguousarray(keys).view(np.uint8).data

@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 from pydantic import ValidationError
 
-from weakspot.core.attributes import BOOK_VERSION, AttributeBook
+from weakspot.core.samples import BOOK_VERSION, AttributeBook
 from weakspot.store import atomic
 
 EARLIER_COLUMNS = {"had_vector": "had_embedding", "meta.picture size": "meta.image size"}

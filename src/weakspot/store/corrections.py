@@ -11,9 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from weakspot.core.dataset import Dataset
+from weakspot.core.dataset import Dataset, Names, corrected, names_at
 from weakspot.core.errors import StoreError
-from weakspot.core.given_labels import Names, corrected, names_at
 from weakspot.store import atomic
 
 CORRECTIONS_FILE = "corrected_labels.csv"

@@ -1,40 +1,40 @@
-"""Rows of numbers by content hash: what was computed once is never computed again.
-
-A cache is a folder of shards, each one array file of (hash, row) records written in one step, with its checksum in its name. From
-the shards, matrices aligned with the rows of a data set are made, which are read through memory maps. When a data set grows at its
-end, its matrix grows in place.
-"""
+"""Rows of numbers by content hash: embeddings, predictions and features; what was computed once is never computed again."""
 
 import hashlib
+import logging
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
 from weakspot.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
-from weakspot.core.errors import StoreError
+from weakspot.core.errors import ConfigError, StoreError
+from weakspot.core.machine import user_cache_folder
 from weakspot.store import atomic
 from weakspot.store.array_files import (
     BLOCK_BYTES,
+    KEY_TYPE,
     ArrayWriter,
-    checked_records,
-    grow,
-    mapped,
-    record_numbers,
-    write_records,
-)
-from weakspot.store.checked_shards import (
     CheckedFile,
     KeyIndex,
+    checked_records,
+    folder_name,
+    grow,
+    mapped,
     mark_of,
+    packed_hashes,
     read_checked,
+    record_numbers,
     together,
     write_checked,
+    write_records,
 )
-from weakspot.store.names import KEY_TYPE
 
 SHARD_NAME = re.compile(r"shard-(\d{6})-([0-9a-f]{8})\.npy")
 MATRIX_NAME = re.compile(
@@ -323,3 +323,309 @@ def _groups(shards: list[Shard]) -> list[list[Shard]]:
         groups[-1].append(shard)
         n_rows += len(shard.keys)
     return [group for group in groups if len(group) > 1]
+
+
+MANY_WAITING = 512
+
+Compute = Callable[[Sequence[str]], FloatArray]
+
+
+class KeyedRows:
+    """A cache of rows by content hash that is held in memory and written in larger parts.
+
+    Args:
+        cache: what is on disk; read once.
+    """
+
+    def __init__(self, cache: EmbeddingCache) -> None:
+        self._cache = cache
+        keys, rows = cache.everything()
+        self._rows: dict[bytes, FloatArray] = dict(zip(_names(keys), rows, strict=True))
+        self._waiting: dict[bytes, FloatArray] = {}
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def rows(self, keys: Sequence[str], compute: Compute) -> FloatArray:
+        """Return the rows [n, d] of content hashes; those that are missing are computed, each once.
+
+        Args:
+            keys: at least one.
+            compute: missing hashes to their rows.
+        """
+        names = _names(packed_hashes(pa.array(list(keys), pa.string())))
+        missing = {
+            name: key for name, key in zip(names, keys, strict=True) if name not in self._rows
+        }
+        if missing:
+            found = np.asarray(compute(list(missing.values())), dtype=np.float32)
+            new = dict(zip(missing, found, strict=True))
+            self._rows |= new
+            self._waiting |= new
+            if len(self._waiting) >= MANY_WAITING:
+                self.flush()
+        return np.stack([self._rows[name] for name in names])
+
+    def flush(self) -> None:
+        if self._waiting:
+            self._cache.append(
+                np.array(list(self._waiting), dtype=KEY_TYPE),
+                np.stack(list(self._waiting.values())),
+            )
+            self._cache.compact()
+            self._waiting = {}
+
+
+def _names(keys: AnyArray) -> list[bytes]:
+    return [bytes(key) for key in keys]
+
+
+LAYOUT_FILE = "layout.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictionLayout:
+    """How many probabilities and features a classifier gives for a sample."""
+
+    n_classes: int
+    n_features: int
+
+
+class PredictionCache:
+    """Probabilities and features of one classifier; both of a sample are stored in one step.
+
+    Args:
+        folder: where they are; made on first write.
+        identity: id of the classifier.
+    """
+
+    def __init__(self, folder: Path, *, identity: str) -> None:
+        self.folder = folder
+        self.identity = identity
+        self._rows = EmbeddingCache(folder, identity=identity)
+
+    @property
+    def layout(self) -> PredictionLayout | None:
+        """Return what is stored for a sample, or None when nothing is."""
+        path = self.folder / LAYOUT_FILE
+        if not path.exists():
+            return None
+        found = atomic.read_json(path)
+        n_classes, n_features = found.get("n_classes"), found.get("n_features")
+        if not isinstance(n_classes, int) or not isinstance(n_features, int):
+            raise atomic.damaged(path, "it does not say how many classes and features there are")
+        return PredictionLayout(n_classes=n_classes, n_features=n_features)
+
+    def keys(self) -> AnyArray:
+        """Return the keys for which something is stored [n]; one may occur twice."""
+        return self._rows.keys()
+
+    def missing(self, keys: AnyArray) -> BoolArray:
+        """Return for which keys [n] nothing is stored yet."""
+        return self._rows.missing(keys)
+
+    def append(
+        self, keys: AnyArray, probabilities: FloatArray, features: FloatArray | None = None
+    ) -> None:
+        if not len(keys):
+            return
+        self._settle(
+            PredictionLayout(
+                n_classes=probabilities.shape[1],
+                n_features=0 if features is None else features.shape[1],
+            )
+        )
+        self._rows.append(
+            keys,
+            probabilities
+            if features is None
+            else np.hstack([probabilities, features]).astype(np.float32),
+        )
+
+    def compact(self) -> None:
+        """Merge many small files into few large ones."""
+        self._rows.compact()
+
+    def probabilities(self, keys: AnyArray, columns: IntArray) -> AlignedMatrix | None:
+        """Return probabilities [n, c] in the order of keys, their columns in the given order; None if nothing is stored."""
+        return self._align(keys, "probabilities", columns)
+
+    def features(self, keys: AnyArray) -> AlignedMatrix | None:
+        """Return features [n, d] in the order of keys; None if the classifier gives none."""
+        layout = self.layout
+        if layout is None or not layout.n_features:
+            return None
+        return self._align(
+            keys, "features", np.arange(layout.n_classes, layout.n_classes + layout.n_features)
+        )
+
+    def is_complete(self, keys: AnyArray, columns: IntArray) -> bool:
+        """Return whether the matrices for these keys are there and lack nothing; cheap."""
+        found = self._rows.matrix(keys, name="probabilities", columns=columns)
+        return found is not None and found.n_missing == 0
+
+    def refresh(self, keys: AnyArray, columns: IntArray) -> None:
+        layout = self.layout
+        if layout is None:
+            return
+        width = layout.n_classes + layout.n_features
+        if layout.n_features:
+            own = np.arange(layout.n_classes, width)
+            self._rows.materialise(keys, width=width, name="features", columns=own)
+        self._rows.materialise(keys, width=width, name="probabilities", columns=columns)
+
+    def _align(self, keys: AnyArray, name: str, columns: IntArray) -> AlignedMatrix | None:
+        layout = self.layout
+        if layout is None:
+            return None
+        found = self._rows.matrix(keys, name=name, columns=columns)
+        if found is None:
+            found = self._rows.materialise(
+                keys, width=layout.n_classes + layout.n_features, name=name, columns=columns
+            )
+        return found
+
+    def _settle(self, given: PredictionLayout) -> None:
+        stored = self.layout
+        if stored is None:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            atomic.write_json(
+                self.folder / LAYOUT_FILE,
+                {"n_classes": given.n_classes, "n_features": given.n_features},
+            )
+        elif stored != given:
+            raise StoreError(
+                f"{self.identity!r} now gives {given.n_classes} probabilities and {given.n_features} features a sample, "
+                f"but gave {stored.n_classes} and {stored.n_features} before under the same id.",
+                where=str(self.folder),
+                fix="Give the changed classifier another id, or delete this folder.",
+            )
+
+
+log = logging.getLogger(__name__)
+MEGABYTES_VARIABLE = "WEAKSPOT_EMBEDDINGS_MEGABYTES"
+DEFAULT_MEGABYTES = 2_000
+MEGABYTE = 1_000_000
+PRIVATE = 0o700
+
+
+@dataclass(frozen=True, kw_only=True)
+class SharedEmbeddings:
+    """The shared embeddings of a user.
+
+    Args:
+        folder: where they are; made on first write, for this user alone.
+        most_bytes: how large it may become.
+    """
+
+    folder: Path
+    most_bytes: int = DEFAULT_MEGABYTES * MEGABYTE
+
+    @classmethod
+    def from_environment(cls) -> "SharedEmbeddings | None":
+        """Return them as the environment says, None if nothing is to be shared.
+
+        Raises:
+            ConfigError: if the bound is no whole number.
+        """
+        text = os.environ.get(MEGABYTES_VARIABLE, "")
+        if text and not text.isdecimal():
+            raise ConfigError(
+                f"{MEGABYTES_VARIABLE} must be a whole number of megabytes.",
+                given=text,
+                fix="0 shares nothing between projects.",
+            )
+        megabytes = int(text) if text else DEFAULT_MEGABYTES
+        folder = user_cache_folder() / "embeddings"
+        return cls(folder=folder, most_bytes=megabytes * MEGABYTE) if megabytes else None
+
+    def keys(self, encoder_id: str) -> AnyArray:
+        """Return the contents that have an embedding here, packed [n]."""
+        known = [together([])]
+        with _optional("read"):
+            known.append(self._cache(encoder_id).keys())
+        return known[-1]
+
+    def take(self, cache: EmbeddingCache, keys: AnyArray, *, width: int) -> int:
+        """Copy the embeddings that a project lacks and that are here into its cache, and return how many.
+
+        Args:
+            cache: of a project; its identity is the encoder.
+            keys: packed content hashes of its samples [n].
+            width: numbers of an embedding; others under the same id are not taken.
+        """
+        n_taken = 0
+        with _optional("read"):
+            for shard in self._cache(cache.identity).shards():
+                wanted = np.unique(keys[cache.missing(keys)]) if len(keys) else keys
+                places = KeyIndex(shard.keys).positions(wanted)
+                if shard.width != width or not (places >= 0).any():
+                    continue
+                with _optional("read"):
+                    rows = _rows_at(shard, places[places >= 0])
+                    cache.append(wanted[places >= 0], rows)
+                    n_taken += len(rows)
+        return n_taken
+
+    def give(self, cache: EmbeddingCache, keys: AnyArray, rows: FloatArray) -> None:
+        """Store what a project has and is not here yet; a project that would fill half of the room gives nothing.
+
+        Args:
+            cache: of the project; its identity is the encoder.
+            keys: packed content hashes of its samples [n].
+            rows: their embeddings [n, d], NaN where there is none.
+        """
+        with _optional("written"):
+            shared = self._cache(cache.identity)
+            new, first = np.unique(keys, return_index=True)
+            chosen = first[shared.missing(new) & ~np.isnan(rows[first, 0])]
+            if not len(chosen) or 2 * len(chosen) * rows.shape[1] * 4 > self.most_bytes:
+                return
+            self.folder.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
+            shared.append(keys[chosen], np.asarray(rows[chosen], dtype=np.float32))
+            shared.note_checked()
+            self._trim()
+
+    def _trim(self) -> None:
+        """Remove the shards written first until the rest has room."""
+        files = sorted(
+            (path.stat().st_mtime_ns, path.stat().st_size, path)
+            for path in self.folder.glob("*/shard-*.npy")
+        )
+        excess = sum(size for _, size, _ in files) - self.most_bytes
+        for _, size, path in files:
+            if excess <= 0:
+                return
+            path.unlink(missing_ok=True)
+            excess -= size
+
+    def _cache(self, encoder_id: str) -> EmbeddingCache:
+        return EmbeddingCache(self.folder / folder_name(encoder_id), identity=encoder_id)
+
+
+class WithShared:
+    """A project's cache for a pass over images: what is shared counts as known, and is taken over afterwards."""
+
+    def __init__(self, cache: EmbeddingCache, shared: SharedEmbeddings) -> None:
+        self.append = cache.append
+        self._cache = cache
+        self._elsewhere = shared.keys(cache.identity)
+
+    def missing(self, keys: AnyArray) -> BoolArray:
+        return self._cache.missing(keys) & (KeyIndex(self._elsewhere).positions(keys) < 0)
+
+    def keys(self) -> AnyArray:
+        return together([self._cache.keys(), self._elsewhere])
+
+
+def _rows_at(shard: Shard, places: AnyArray) -> FloatArray:
+    return np.array(shard.rows()[places], dtype=np.float32)
+
+
+@contextmanager
+def _optional(done: str) -> Iterator[None]:
+    """Go on where the shared folder cannot be used: another process may have removed a file, or it may not be written to."""
+    try:
+        yield
+    except (OSError, StoreError, ValueError) as error:
+        log.info("Shared embeddings could not be %s: %s", done, error)

@@ -13,9 +13,10 @@ from PIL import Image
 from pydantic import ValidationError
 
 from weakspot.core.errors import StoreError
-from weakspot.core.generation_requests import GenerationRequest, GenerationResult
+from weakspot.core.generated import GenerationRequest, GenerationResult
 from weakspot.core.record import Record
-from weakspot.store import atomic, lock
+from weakspot.store import atomic
+from weakspot.store import atomic as lock
 
 JOURNAL = "journal.jsonl"
 IMAGES = "images"
@@ -25,7 +26,7 @@ _KEY_DIGITS = 32
 _KEY_END = len(_KEY_START) + _KEY_DIGITS
 
 
-class ImageLook(Record):
+class ImageFacts(Record):
     """What a quality check needs to know of earlier images without opening them.
 
     Args:
@@ -53,7 +54,7 @@ class StoredImage:
 
     generated: GenerationResult
     data: bytes | None = None
-    look: ImageLook = field(default_factory=ImageLook)
+    look: ImageFacts = field(default_factory=ImageFacts)
 
 
 class _Line(Record):
@@ -63,7 +64,7 @@ class _Line(Record):
 
     key: str
     generated: GenerationResult
-    look: ImageLook = ImageLook()
+    look: ImageFacts = ImageFacts()
 
 
 class GeneratedImageStore:

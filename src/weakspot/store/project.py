@@ -1,22 +1,88 @@
-"""The project folder: where everything is, who may write, and which layout it has."""
+"""The project folder: where everything is, who may write, which layout it has, and steps from an older layout to today's."""
 
 import hashlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar
 
 from weakspot.core.dataset import Dataset
 from weakspot.core.errors import StoreError
-from weakspot.store import atomic, lock, migrations
+from weakspot.store import atomic
+from weakspot.store import atomic as lock
+from weakspot.store.array_files import folder_name
 from weakspot.store.corrections import CorrectionFile
-from weakspot.store.embeddings import EmbeddingCache
-from weakspot.store.names import folder_name
-from weakspot.store.predictions import PredictionCache
+from weakspot.store.embeddings import EmbeddingCache, PredictionCache
 from weakspot.store.runs import RunStore
-from weakspot.store.sample_parts import SampleParts
-from weakspot.store.samples import SampleTables
+from weakspot.store.samples import SampleParts, SampleTables
+
+SCHEMA_VERSION = 2
+FORMAT_FILE = "format.json"
+CURRENT_FILE = "current.json"
+FLAT_TABLES = ("samples.parquet", "quarantine.parquet", "duplicates.parquet", "dataset.json")
+FLAT_KEY = "from-version-0"
+RENAMED_FOLDERS = {
+    "vectors": "embeddings",
+    "outcomes": "predictions",
+    "drawing-results": "generation-results",
+    "drawn": "generated",
+    "generated/pictures": "generated/images",
+    "generated/vectors": "generated/embeddings",
+    "generated/outcomes": "generated/predictions",
+}
+
+
+def layout_version(data: Path) -> int:
+    """Return the layout version of a data folder.
+
+    Raises:
+        StoreError: if it was made by a newer weakspot, or the version cannot be read.
+    """
+    path = data / FORMAT_FILE
+    if not path.exists():
+        return 0
+    version = atomic.read_json(path).get("schema_version")
+    if not isinstance(version, int) or version < 1:
+        raise atomic.damaged(path, "it does not name a schema version")
+    if version > SCHEMA_VERSION:
+        raise StoreError(
+            f"The project was written by a newer weakspot (layout {version}; this one reads up to {SCHEMA_VERSION}).",
+            where=str(data),
+            fix="Upgrade weakspot: pip install --upgrade weakspot",
+        )
+    return version
+
+
+def migrate(data: Path) -> None:
+    """Bring a data folder to today's layout, one version after the other; the caller holds the lock."""
+    for version in range(layout_version(data), SCHEMA_VERSION):
+        MIGRATIONS[version](data)
+        write_version(data, version + 1)
+
+
+def write_version(data: Path, version: int) -> None:
+    atomic.write_json(data / FORMAT_FILE, {"schema_version": version})
+
+
+def _tables_into_folder(data: Path) -> None:
+    target = data / "tables" / FLAT_KEY
+    target.mkdir(parents=True, exist_ok=True)
+    for name in FLAT_TABLES:
+        if (data / name).exists():
+            (data / name).rename(target / name)
+    if (target / "dataset.json").exists():
+        atomic.write_json(data / CURRENT_FILE, {"tables": FLAT_KEY})
+
+
+def _rename_folders(data: Path) -> None:
+    for old, new in RENAMED_FOLDERS.items():
+        if (data / old).is_dir() and not (data / new).exists():
+            (data / old).rename(data / new)
+
+
+MIGRATIONS: dict[int, Callable[[Path], None]] = {0: _tables_into_folder, 1: _rename_folders}
+
 
 DATA_FOLDER, EMBEDDINGS_FOLDER, GENERATED_FOLDER = ".weakspot", "embeddings", "generated"
 OWN_CARE = frozenset({GENERATED_FOLDER, "thumbnails"})
@@ -55,9 +121,9 @@ class ProjectStore:
                 where=str(project.root),
                 fix="Run `weakspot ingest` first.",
             )
-        if migrations.layout_version(project.data) < migrations.SCHEMA_VERSION:
+        if layout_version(project.data) < SCHEMA_VERSION:
             with project.writing():
-                migrations.migrate(project.data)
+                migrate(project.data)
         return project
 
     @classmethod
@@ -67,7 +133,7 @@ class ProjectStore:
         try:
             if not data.is_dir():
                 data.mkdir(parents=True, exist_ok=True)
-                migrations.write_version(data, migrations.SCHEMA_VERSION)
+                write_version(data, SCHEMA_VERSION)
                 atomic.write_bytes(data / ".gitignore", b"*\n")
         except OSError as error:
             raise StoreError(
@@ -122,7 +188,7 @@ class ProjectStore:
         return SampleTables(folder=self.data / "tables" / key, packs=self._packs, root=self.root)
 
     def current_tables(self) -> SampleTables | None:
-        path = self.data / migrations.CURRENT_FILE
+        path = self.data / CURRENT_FILE
         if not path.exists():
             return None
         tables = self.tables(str(atomic.read_json(path).get("tables")))
@@ -132,7 +198,7 @@ class ProjectStore:
 
     def adopt(self, tables: SampleTables, parts: SampleParts) -> None:
         """Make tables the ones that the project works with, and delete older tables and readings of sources."""
-        atomic.write_json(self.data / migrations.CURRENT_FILE, {"tables": tables.folder.name})
+        atomic.write_json(self.data / CURRENT_FILE, {"tables": tables.folder.name})
         for folder, kept in ((tables.folder.parent, tables.folder), (self._packs, parts.folder)):
             for other in folder.iterdir():
                 if other != kept:

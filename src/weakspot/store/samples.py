@@ -1,26 +1,108 @@
-"""The final tables of a project: samples, quarantine and duplicates as Parquet, and a memory-mapped copy of the samples.
+"""The samples of a project as Parquet: numbered parts as they come in, and the final tables.
 
-The Parquet files are the record: portable, readable by any tool. The Arrow file is made from them for this machine, so that a
-project of a million samples opens at once and uses memory only for what is looked at.
+Images below the folder are stored without it.
 """
 
+import contextlib
 import hashlib
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from functools import cached_property
+from pathlib import Path, PurePath
 from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pydantic import JsonValue
 
 from weakspot.core.arrays import AnyArray
 from weakspot.core.dataset import Dataset, Task
+from weakspot.core.errors import StoreError
 from weakspot.store import atomic
 from weakspot.store.array_files import ArrayWriter, mapped
-from weakspot.store.places import Places
+from weakspot.store.images import PACK_SCHEME, ImagePack, PackPosition
+
+PROJECT_SCHEME = "weakspot-project:"
+LOOKED_AT = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Places:
+    """Turns places of this machine into places within a project, and back.
+
+    Args:
+        packs: folder of the packs of images that locations may point into.
+        root: the project folder; None if nothing lies below it.
+    """
+
+    packs: Path
+    root: Path | None = None
+
+    @cached_property
+    def folder(self) -> str:
+        """Return the project folder with the separator behind it; empty if there is none."""
+        return "" if self.root is None else f"{os.path.abspath(self.root)}{os.sep}"
+
+    @property
+    def key(self) -> str:
+        """Return what real places depend on."""
+        return f"{os.path.abspath(self.packs)} {self.folder}"
+
+    def stored(self, locations: pa.Array) -> pa.Array:
+        """Return locations as they are stored: those below the project folder without it."""
+        for folder in self._own_names():
+            locations = _with_start(locations, folder, PROJECT_SCHEME)
+        return locations
+
+    def real(self, locations: pa.Array) -> pa.Array:
+        """Return locations on this machine; those that an earlier version stored whole are looked for where the project is now."""
+        locations = _with_start(locations, PACK_SCHEME, f"{self.packs}{os.sep}")
+        if not self.folder:
+            return locations
+        locations = _with_start(locations, PROJECT_SCHEME, self.folder)
+        earlier = self._earlier_folder(locations)
+        return locations if earlier is None else _with_start(locations, earlier, self.folder)
+
+    def _own_names(self) -> tuple[str, ...]:
+        if self.root is None:
+            return ()
+        given = f"{self.root}{os.sep}"
+        names = {self.folder, f"{os.path.realpath(self.root)}{os.sep}"}
+        return tuple(names | {given}) if os.path.isabs(given) else tuple(names)
+
+    def _earlier_folder(self, locations: pa.Array) -> str | None:
+        """Return the folder that the project was in when it stored whole places, None if they are right or cannot be found here."""
+        looked_at = locations.drop_null()
+        step = max(1, len(looked_at) // LOOKED_AT)
+        paths = [str(one) for one in looked_at[::step].to_pylist()] if len(looked_at) else []
+        plain = [path for path in paths if os.path.isabs(path) and "#bytes=" not in path]
+        if not plain or any(os.path.exists(path) for path in plain):
+            return None
+        return next(filter(None, (self._moved_from(path) for path in plain)), None)
+
+    def _moved_from(self, path: str) -> str | None:
+        """Return what stood before the longest end of a path that is found in the project folder."""
+        parts: Sequence[str] = PurePath(path).parts
+        for cut in range(1, len(parts)):
+            if os.path.exists(os.path.join(self.folder, *parts[cut:])):
+                return f"{os.path.join(*parts[:cut])}{os.sep}"
+        return None
+
+
+def _with_start(locations: pa.Array, old: str, new: str) -> pa.Array:
+    """Return locations that begin with something else instead."""
+    starts = pc.fill_null(pc.starts_with(locations, old), False)  # noqa: FBT003 - the fill value
+    if not pc.any(starts).as_py():
+        return locations
+    changed = pc.binary_join_element_wise(
+        pa.scalar(new), pc.utf8_slice_codeunits(locations, len(old)), ""
+    )
+    return pc.if_else(starts, changed, locations)
+
 
 PREDICTION_FILES: dict[str, type[np.generic]] = {
     "predictions": np.int64,
@@ -260,3 +342,172 @@ def _read_parquet(path: Path) -> pa.Table:
             return file.read()
     except (OSError, pa.ArrowException) as error:
         raise atomic.damaged(path, str(error)) from error
+
+
+SOURCE_FILE = "source.json"
+START_KEY, STOP_KEY, PACK_KEY = b"weakspot.start", b"weakspot.stop", b"weakspot.pack"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """One part on disk.
+
+    Args:
+        path: where it is.
+        start: position in the source of its first sample.
+        stop: position in the source after its last sample.
+        pack: how far the pack of images was filled when it was written.
+    """
+
+    path: Path
+    start: int
+    stop: int
+    pack: PackPosition
+
+
+class SampleParts:
+    """What one reading of a source has brought so far.
+
+    Args:
+        folder: one folder a source fingerprint, so a changed source starts anew.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.images = ImagePack(folder)
+        self._parts: list[Part] = []
+
+    def resume(self) -> int:
+        """Keep every sound part, drop the rest, cut torn images, and return the source position to go on from."""
+        marker = self.folder / SOURCE_FILE
+        if not marker.exists():
+            atomic.remove(self.folder)
+            self.folder.mkdir(parents=True)
+            atomic.write_json(marker, {"n_read": None})
+        atomic.remove_leftovers(self.folder)
+        self._parts = list(self._sound_parts())
+        kept = {part.path for part in self._parts}
+        dropped = [path for path in self.folder.glob("part-*.parquet") if path not in kept]
+        for path in dropped:
+            path.unlink()
+        if dropped:
+            atomic.write_json(marker, {"n_read": None})
+        self.images.cut_back(
+            self._parts[-1].pack if self._parts else PackPosition(shard=0, length=0)
+        )
+        return self.reached
+
+    @property
+    def reached(self) -> int:
+        return self._parts[-1].stop if self._parts else 0
+
+    @property
+    def is_finished(self) -> bool:
+        """Return whether the source was read to its end and nothing of it is lost."""
+        marker = self.folder / SOURCE_FILE
+        noted = atomic.read_json(marker) if marker.exists() else {}
+        return noted.get("n_read") == self.reached and not noted.get("is_mixed")
+
+    def append(self, table: pa.Table, *, stop: int) -> None:
+        """Write the samples that were read since the last part; `stop` is the source position reached."""
+        import pyarrow.parquet as pq
+
+        self.images.flush()
+        part = Part(
+            path=self._path(len(self._parts)),
+            start=self.reached,
+            stop=stop,
+            pack=self.images.position,
+        )
+        marks = {
+            START_KEY: str(part.start),
+            STOP_KEY: str(part.stop),
+            PACK_KEY: f"{part.pack.shard}:{part.pack.length}",
+        }
+        with atomic.replacing(part.path) as temporary:
+            marked = table.replace_schema_metadata(marks)
+            pq.write_table(marked, temporary, compression="zstd", write_page_checksum=True)
+        self._parts.append(part)
+
+    def finish(self, *, is_mixed: bool = False) -> None:
+        """Note that the source has no more samples.
+
+        Args:
+            is_mixed: whether the source changed while it was read, so that this is neither what it was nor what it is.
+        """
+        atomic.write_json(self.folder / SOURCE_FILE, {"n_read": self.reached, "is_mixed": is_mixed})
+
+    @property
+    def is_mixed(self) -> bool:
+        marker = self.folder / SOURCE_FILE
+        return marker.exists() and bool(atomic.read_json(marker).get("is_mixed"))
+
+    def start_over(self) -> None:
+        self.close()
+        atomic.remove(self.folder)
+        self.resume()
+
+    def close(self) -> None:
+        self.images.close()
+
+    def tables(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        """Yield the parts in order; one is in memory at a time."""
+        for part in self._parts:
+            yield _read(part.path, columns)
+
+    def readable_tables(
+        self, columns: Sequence[str], later: Sequence[str] = ()
+    ) -> Iterator[pa.Table]:
+        """Yield every part that can be read and has these columns, whatever became of the others; for use by a later reading.
+
+        Later columns are yielded where a part has them.
+        """
+        for path in sorted(self.folder.glob("part-*.parquet")):
+            try:
+                table = _read(path, [*columns, *later])
+            except StoreError:
+                continue
+            if set(columns) <= set(table.column_names):
+                yield table
+
+    def count_rows(self) -> int:
+        import pyarrow.parquet as pq
+
+        n_rows = 0
+        for path in self.folder.glob("part-*.parquet"):
+            with contextlib.suppress(OSError, pa.ArrowException):
+                n_rows += pq.read_metadata(path).num_rows
+        return n_rows
+
+    def _path(self, number: int) -> Path:
+        return self.folder / f"part-{number:06d}.parquet"
+
+    def _sound_parts(self) -> Iterator[Part]:
+        """Yield parts from the first on, until one is missing or damaged."""
+        number, reached = 0, 0
+        while (path := self._path(number)).exists():
+            part = _sound_part(path)
+            if part is None or part.start != reached or not self.images.is_whole(part.pack):
+                return
+            yield part
+            number, reached = number + 1, part.stop
+
+
+def _read(path: Path, columns: Sequence[str] | None) -> pa.Table:
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            return file.read(columns=None if columns is None else list(columns))
+    except (OSError, pa.ArrowException) as error:
+        raise atomic.damaged(path, str(error)) from error
+
+
+def _sound_part(path: Path) -> Part | None:
+    try:
+        marks = _read(path, None).schema.metadata or {}
+        shard, length = marks[PACK_KEY].split(b":")
+        pack = PackPosition(shard=int(shard), length=int(length))
+        return Part(path=path, start=int(marks[START_KEY]), stop=int(marks[STOP_KEY]), pack=pack)
+    except (StoreError, KeyError, ValueError):
+        return None

@@ -1,8 +1,4 @@
-"""Texts by key: what a model said once is never asked again.
-
-A cache is a folder of shards, each one Arrow file of (key, text) rows written in one step, with its checksum in its name. A shard
-that does not hold what was written is removed, so that its texts are asked for anew.
-"""
+"""Texts by key: what a model said once is never asked again."""
 
 import io
 import re
@@ -16,7 +12,7 @@ import pyarrow.compute as pc
 
 from weakspot.core.arrays import AnyArray, BoolArray, IntArray
 from weakspot.store import atomic
-from weakspot.store.names import HASH_BYTES, KEY_TYPE, folder_name, packed_hashes
+from weakspot.store.array_files import HASH_BYTES, KEY_TYPE, folder_name, packed_hashes
 
 TEXTS_FOLDER = "texts"
 SHARD_NAME = re.compile(r"shard-(\d{6})-([0-9a-f]{8})\.arrow")

@@ -10,10 +10,11 @@ from dataclasses import replace
 import numpy as np
 
 from weakspot.core.dataset import Split
+from weakspot.core.heads import RepairMaterial
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
-from weakspot.core.training_sets import RepairMaterial
-from weakspot.testing.checks import material, repair_material
+from weakspot.testing import material
+from weakspot.testing import material as repair_material
 
 CRITERION = material.CRITERION
 ASSISTANTS = material.ASSISTANTS
@@ -44,4 +45,4 @@ def example_slices() -> tuple[FailureSlice, ...]:
 
 def repair_example() -> tuple[tuple[FailureSlice, ...], RepairMaterial]:
     """Return slices, and training samples, a pool and generated samples to repair them with."""
-    return repair_material.slices_of(repair_material.everything()), repair_material.full()
+    return repair_material.repair_slices(repair_material.everything()), repair_material.full()

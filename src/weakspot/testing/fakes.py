@@ -1,35 +1,105 @@
-"""Deterministic stand-ins for every model role, exact on planted images.
-
-They read the machine-readable strip of a planted image and know what is in it. They are for tests: given any other image they
-raise an error, and no part of weakspot chooses one of them by itself.
-"""
+"""Deterministic stand-ins for every model role, exact on planted images."""
 
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal, cast
 
 import numpy as np
 from PIL import Image
 from pydantic import JsonValue
 
-from weakspot.core.arrays import AnyArray, ByteArray, FloatArray, IntArray
+from weakspot.core.arrays import AnyArray, ByteArray, FloatArray, IntArray, generator
 from weakspot.core.dataset import Task
 from weakspot.core.errors import ConfigError
 from weakspot.core.heads import Head
 from weakspot.core.roles import ClassifierOutput, GeneratedImage
-from weakspot.core.seeding import generator
-from weakspot.testing.marker import N_INSTANCES, read_marker
-from weakspot.testing.planted import PlantedWorld
-from weakspot.testing.planted_features import (
+from weakspot.testing.planted import (
     CLIP_DIMENSION,
     ENCODER_ID,
     OwnFeatures,
+    PlantedWorld,
     phrase_embeddings,
+    plant,
     scene_embeddings,
 )
-from weakspot.testing.proposals import propose
-from weakspot.testing.renderer import SIDE, render
-from weakspot.testing.scenes import FACTOR_NAMES, Scene, factors_of, scene_from_phrase, words_of
+from weakspot.testing.planted_problems import PlantedProblem, nothing, rare, spurious
+from weakspot.testing.scenes import (
+    FACTOR_NAMES,
+    FACTORS,
+    N_INSTANCES,
+    SIDE,
+    Scene,
+    factors_of,
+    read_marker,
+    render,
+    scene_from_phrase,
+    words_of,
+)
+
+Schema = Mapping[str, JsonValue]
+
+
+def propose(prompt: str, *, schema: Schema | None, seed: int) -> str:
+    random = generator(seed, "planted text", prompt)
+    if schema is None:
+        return json.dumps(
+            {"attributes": {name: list(FACTORS[name]) for name in _factors_asked(prompt)}}
+        )
+    return json.dumps(_fill(schema, "", prompt, random))
+
+
+def _factors_asked(prompt: str) -> tuple[str, ...]:
+    asked = set(words_of(prompt))
+    named = tuple(name for name in FACTOR_NAMES if name in asked)
+    return named or FACTOR_NAMES
+
+
+def _fill(schema: Schema, key: str, prompt: str, random: np.random.Generator) -> JsonValue:
+    if isinstance(choices := schema.get("enum"), list):
+        return choices[int(random.integers(len(choices)))]
+    kind = schema.get("type", "string")
+    if kind == "object":
+        properties = cast("Mapping[str, Schema]", schema.get("properties", {}))
+        return {name: _fill(inner, name, prompt, random) for name, inner in properties.items()}
+    if kind == "array":
+        return _items(schema, key, prompt, random)
+    plain: dict[str, JsonValue] = {"integer": 1, "number": 0.5, "boolean": True, "null": None}
+    if isinstance(kind, str) and kind in plain:
+        return plain[kind]
+    return _words(key, prompt, 1, random)[0]
+
+
+def _items(schema: Schema, key: str, prompt: str, random: np.random.Generator) -> list[JsonValue]:
+    inner = schema.get("items", {})
+    least, most = _number(schema.get("minItems"), 1), _number(schema.get("maxItems"), 8)
+    if isinstance(inner, dict) and (inner.get("type", "string") != "string" or "enum" in inner):
+        return [_fill(inner, key, prompt, random) for _ in range(max(least, min(most, 3)))]
+    words = _words(key, prompt, max(least, most), random)
+    return [words[place % len(words)] for place in range(max(least, min(most, len(words))))]
+
+
+def _number(value: JsonValue, otherwise: int) -> int:
+    return int(value) if isinstance(value, int | float) else otherwise
+
+
+def _words(key: str, prompt: str, n_most: int, random: np.random.Generator) -> Sequence[str]:
+    """Return at most n words that suit a key: values of a factor, names of factors, or whole phrases."""
+    stem = key.lower().removesuffix("s")
+    if stem in FACTORS:
+        values: Sequence[str] = FACTORS[stem]
+    elif stem in ("attribute", "factor", "name"):
+        values = _factors_asked(prompt)
+    elif stem in ("value", "word"):
+        values = [
+            value for name in _factors_asked(prompt) if name != "kind" for value in FACTORS[name]
+        ]
+    else:
+        kinds = " and ".join(factors_of(prompt).get("kind", ()))
+        values = [scene_from_phrase(kinds, generator=random).caption for _ in range(n_most)]
+    order = random.permutation(len(values))[:n_most]
+    return [values[place] for place in order]
 
 
 def _prepare(image: Image.Image) -> IntArray:
@@ -304,3 +374,26 @@ class PlantedClassifier:
 def planted_classifier(world: PlantedWorld) -> PlantedClassifier:
     """Return the classifier of a world; on the world's images it says what the world's predictions say."""
     return PlantedClassifier(class_names=world.dataset.class_names, head=world.head, own=world.own)
+
+
+def planted_world_classifier(
+    *,
+    problem: Literal["rare", "spurious", "nothing"] = "rare",
+    strength: float = 0.01,
+    n_samples: int = 900,
+    seed: int = 0,
+) -> PlantedClassifier:
+    """Return the classifier that a world trained.
+
+    Args:
+        problem: what is planted.
+        strength: share of the rare kind in training, or correlation of the cue.
+        n_samples: size of the world.
+        seed: of the world.
+    """
+    problems: dict[str, PlantedProblem] = {"nothing": nothing()}
+    if problem == "rare":
+        problems["rare"] = rare(strength)
+    if problem == "spurious":
+        problems["spurious"] = spurious(strength)
+    return planted_classifier(plant(problems[problem], n_samples, seed=seed))

@@ -1,34 +1,362 @@
-"""Worlds with known truth: scenes with a planted problem, a classifier trained on them, and the slices it must fail on."""
+"""Worlds with known truth: scenes with a planted problem, their embeddings and image files, and a classifier trained on them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import csv
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from PIL import Image
 
-from weakspot.core.arrays import BoolArray, ByteArray, FloatArray, IntArray
-from weakspot.core.dataset import Dataset, Split
-from weakspot.core.errors import ConfigError
+from weakspot.core.arrays import (
+    AnyArray,
+    BoolArray,
+    ByteArray,
+    FloatArray,
+    IntArray,
+    child_seed,
+    generator,
+    unit_rows,
+)
+from weakspot.core.dataset import SPLIT_ORDER, Dataset, Split, Task
+from weakspot.core.errors import ConfigError, NotEnoughDataError
 from weakspot.core.failures import Side, best_f1_thresholds
 from weakspot.core.heads import Head
 from weakspot.core.samples import EmbeddingSpace, SampleSet
-from weakspot.core.seeding import child_seed
-from weakspot.testing.marker import N_INSTANCES
-from weakspot.testing.planted_features import (
-    CLIP_DIMENSION,
-    ENCODER_ID,
-    FEATURE_DIMENSION,
-    OwnFeatures,
-    fit_head,
-    scene_embeddings,
+from weakspot.testing.planted_problems import (
+    FactorPlan,
+    PlantedProblem,
+    TrueSlice,
+    true_slices,
+    world_table,
 )
-from weakspot.testing.planted_files import WrittenWorld, write_world
-from weakspot.testing.planted_problems import FactorPlan, PlantedProblem
-from weakspot.testing.planted_truth import TrueSlice, true_slices, world_table
-from weakspot.testing.renderer import SIDE, render
-from weakspot.testing.scenes import KINDS, Scene, scene_from_codes
+from weakspot.testing.scenes import (
+    FACTOR_NAMES,
+    FACTORS,
+    KINDS,
+    N_INSTANCES,
+    SIDE,
+    VALUE_WORDS,
+    Scene,
+    render,
+    scene_from_codes,
+    words_of,
+)
+
+CLIP_DIMENSION = 64
+FEATURE_DIMENSION = 32
+NOISE_BLOCK = 1024
+ENCODER_ID = "planted-1"
+FACTOR_WEIGHTS = {
+    "kind": 1.2,
+    "colour": 1.0,
+    "size": 0.6,
+    "background": 1.0,
+    "count": 0.6,
+    "position": 0.5,
+    "lighting": 0.8,
+}
+WORD_WEIGHT = 0.3
+SILENT_WORDS = frozenset(
+    {
+        "a",
+        "an",
+        "and",
+        "at",
+        "background",
+        "in",
+        "light",
+        "of",
+        "on",
+        "photo",
+        "image",
+        "picture",
+        "the",
+        "with",
+    }
+)
+
+
+@cache
+def _rotation(name: str, dimension: int) -> AnyArray:
+    drawn = generator(0, "planted space", name).standard_normal((dimension, dimension))
+    axes, corner = np.linalg.qr(drawn)
+    return np.asarray(axes * np.sign(np.diag(corner)), dtype=np.float32)
+
+
+def noise(instances: IntArray, dimension: int, stream: str) -> FloatArray:
+    """Return standard normal numbers [n, dimension] that belong to the instance numbers."""
+    found = np.empty((len(instances), dimension), dtype=np.float32)
+    blocks = instances // NOISE_BLOCK
+    order = np.argsort(blocks, kind="stable")
+    edges = np.flatnonzero(np.diff(blocks[order])) + 1
+    for chosen in np.split(order, edges) if len(order) else []:
+        random = generator(0, "planted noise", stream, str(int(blocks[chosen[0]])))
+        drawn = random.standard_normal((NOISE_BLOCK, dimension), dtype=np.float32)
+        found[chosen] = drawn[instances[chosen] % NOISE_BLOCK]
+    return found
+
+
+@cache
+def _joint_tables() -> tuple[FloatArray, ...]:
+    """Return for every factor the summed axes of each of its codes, so that a scene's embedding is a sum of looked-up rows."""
+    axes = _rotation("joint", CLIP_DIMENSION)
+    tables, first = [], 1
+    for name, values in FACTORS.items():
+        weighted = FACTOR_WEIGHTS[name] * axes[first : first + len(values)]
+        tables.append(
+            np.asarray(_mask_bits() @ weighted if name == "kind" else weighted, dtype=np.float32)
+        )
+        first += len(values)
+    return tuple(tables)
+
+
+def _mask_bits() -> FloatArray:
+    return (np.arange(1 << len(KINDS))[:, None] >> np.arange(len(KINDS)) & 1).astype(np.float32)
+
+
+def scene_embeddings(codes: ByteArray, instances: IntArray, *, noise_scale: float) -> FloatArray:
+    """Return unit vectors [n, 64] of scenes, in the space of `phrase_embeddings`."""
+    placed = np.repeat(_rotation("joint", CLIP_DIMENSION)[:1], len(codes), axis=0)
+    for column, table in enumerate(_joint_tables()):
+        placed += table[codes[:, column]]
+    if noise_scale:
+        placed += np.float32(noise_scale) * noise(instances, CLIP_DIMENSION, "joint")
+    return unit_rows(placed)
+
+
+def phrase_embeddings(phrases: Sequence[str]) -> FloatArray:
+    """Return unit vectors [m, 64] of phrases: the values they name, and a small trace of the words that mean nothing here."""
+    columns = {
+        value: place
+        for place, value in enumerate(value for values in FACTORS.values() for value in values)
+    }
+    parts = np.zeros((len(phrases), CLIP_DIMENSION), dtype=np.float32)
+    parts[:, 0] = 1.0
+    first_free = 1 + len(columns)
+    for row, phrase in enumerate(phrases):
+        for word in dict.fromkeys(words_of(phrase)):
+            if word in VALUE_WORDS:
+                name, value = VALUE_WORDS[word]
+                parts[row, 1 + columns[value]] = FACTOR_WEIGHTS[name]
+            elif word not in SILENT_WORDS:
+                digest = hashlib.sha256(word.encode()).digest()
+                parts[row, first_free + digest[0] % (CLIP_DIMENSION - first_free)] += (
+                    WORD_WEIGHT * (1 if digest[1] % 2 else -1)
+                )
+    return unit_rows(parts @ _rotation("joint", CLIP_DIMENSION))
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnFeatures:
+    """The features under a planted classifier's last layer.
+
+    They show the kind of object in noise. Under `spurious` they show the planted factor as well; under `rare` the planted
+    subpopulation looks more like its rival, and only a direction of its own, which training must have seen, tells it apart.
+    Otherwise no factor but the kind enters.
+    """
+
+    problem: PlantedProblem
+    noise_scale: float = 0.4
+    cue_scale: float = 1.7
+
+    def of(self, codes: ByteArray, instances: IntArray) -> FloatArray:
+        """Return features [n, 32]."""
+        axes, problem = _rotation("own", FEATURE_DIMENSION), self.problem
+        shown = (_mask_bits() @ axes[: len(KINDS)])[codes[:, 0]]
+        if problem.kind == "spurious":
+            shown += (
+                np.float32(self.cue_scale)
+                * axes[len(KINDS) :][codes[:, FACTOR_NAMES.index(problem.factor)]]
+            )
+        if problem.kind == "rare":
+            own, rival = axes[KINDS.index(problem.class_name)], axes[KINDS.index(problem.rival)]
+            shown[self.inside(codes)] += 0.7 * rival - 0.65 * own + 1.2 * axes[len(KINDS)]
+        shown += np.float32(self.noise_scale) * noise(instances, FEATURE_DIMENSION, "own")
+        return np.asarray(shown, dtype=np.float32)
+
+    def inside(self, codes: ByteArray) -> BoolArray:
+        """Return which scenes show the class and the value of the problem [n]."""
+        problem = self.problem
+        has_class = (codes[:, 0] >> KINDS.index(problem.class_name) & 1).astype(np.bool_)
+        values = codes[:, FACTOR_NAMES.index(problem.factor)]
+        return np.asarray(
+            has_class & (values == FACTORS[problem.factor].index(problem.value)), dtype=np.bool_
+        )
+
+    def kind_axis(self, kind: str) -> FloatArray:
+        """Return the direction [32] along which a kind shows."""
+        return np.asarray(_rotation("own", FEATURE_DIMENSION)[KINDS.index(kind)], dtype=np.float32)
+
+
+def fit_head(
+    own: OwnFeatures,
+    codes: ByteArray,
+    instances: IntArray,
+    *,
+    labels: BoolArray,
+    dataset: Dataset,
+    largest: int,
+) -> Head:
+    """Return a logistic regression on the first `largest` training rows, as a last layer."""
+    rows = dataset.rows_of(Split.TRAIN)[:largest]
+    features, truth = own.of(codes[rows], instances[rows]), labels[rows]
+    _refuse_if_missing(truth, dataset)
+    if dataset.task is Task.SINGLE_LABEL:
+        weights, bias = _fit_softmax(features, truth.argmax(axis=1))
+    elif own.problem.kind == "none":
+        weights, bias = _fit_along_axes(own, features, truth, dataset.class_names)
+    else:
+        fitted = [_fit_logistic(features, truth[:, code]) for code in range(truth.shape[1])]
+        weights, bias = (
+            np.stack([weight for weight, _ in fitted]),
+            np.array([offset for _, offset in fitted]),
+        )
+    return Head(weights=weights.astype(np.float32), bias=bias.astype(np.float32), task=dataset.task)
+
+
+def _refuse_if_missing(truth: BoolArray, dataset: Dataset) -> None:
+    one_sided = [
+        name
+        for name, column in zip(dataset.class_names, truth.T, strict=True)
+        if not column.any() or column.all()
+    ]
+    if one_sided:
+        raise NotEnoughDataError(
+            "Too few training samples to train on.", given=one_sided, fix="Plant a larger world."
+        )
+
+
+def _fit_softmax(features: FloatArray, labels: IntArray) -> tuple[FloatArray, FloatArray]:
+    from sklearn.linear_model import LogisticRegression
+
+    fitted = LogisticRegression(C=1.0, max_iter=500).fit(features.astype(np.float64), labels)
+    weights, bias = fitted.coef_, fitted.intercept_
+    if len(weights) == 1:
+        weights, bias = np.concatenate([-weights, weights]) / 2, np.concatenate([-bias, bias]) / 2
+    return weights, bias
+
+
+def _fit_logistic(features: FloatArray, truth: BoolArray) -> tuple[FloatArray, float]:
+    from sklearn.linear_model import LogisticRegression
+
+    fitted = LogisticRegression(C=1.0, max_iter=500).fit(features.astype(np.float64), truth)
+    return fitted.coef_[0], float(fitted.intercept_[0])
+
+
+def _fit_along_axes(
+    own: OwnFeatures, features: FloatArray, truth: BoolArray, names: tuple[str, ...]
+) -> tuple[FloatArray, FloatArray]:
+    """Fit each label along its own axis only, so that in the null no other kind in the scene can sway it."""
+    weights, bias = [], []
+    for code, name in enumerate(names):
+        axis = own.kind_axis(name)
+        slope, offset = _fit_logistic((features @ axis)[:, None], truth[:, code])
+        weights.append(slope[0] * axis)
+        bias.append(offset)
+    return np.stack(weights), np.array(bias)
+
+
+IMAGES_FOLDER = (
+    "pictures"  # ids follow from paths: another name would change every published planted figure
+)
+SAVE_OPTIONS: dict[str, dict[str, Any]] = {"png": {"compress_level": 1}, "jpg": {"quality": 92}}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class WrittenWorld:
+    """Where the images are.
+
+    Args:
+        images: the folder with `split/class/number` (single-label) or `split/number` (multi-label).
+        manifest: `manifest.csv`, or `manifest.jsonl` for multi-label worlds, with paths relative to itself.
+        dataset: the world's data set, the locations of written rows filled in.
+    """
+
+    images: Path
+    manifest: Path
+    dataset: Dataset
+
+
+def write_world(
+    dataset: Dataset,
+    folder: Path,
+    *,
+    rows: IntArray,
+    draw: Callable[[int], Image.Image],
+    caption: Callable[[int], str],
+    suffix: str,
+) -> WrittenWorld:
+    if suffix not in SAVE_OPTIONS:
+        raise ConfigError(
+            f"Planted images cannot be written as {suffix!r}.",
+            fix=f"Choose one of {list(SAVE_OPTIONS)}.",
+        )
+    places = {
+        int(row): f"{IMAGES_FOLDER}/{_place(dataset, int(row))}/{int(row):07d}.{suffix}"
+        for row in rows
+    }
+    for row, place in places.items():
+        path = folder / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draw(row).save(path, **SAVE_OPTIONS[suffix])
+    entries = [
+        {"path": place, **_entry(dataset, row), "caption": caption(row)}
+        for row, place in places.items()
+    ]
+    write = _write_csv if dataset.task is Task.SINGLE_LABEL else _write_jsonl
+    locations: list[str | None] = [
+        str(folder / places[row]) if row in places else None for row in range(len(dataset))
+    ]
+    column = dataset.table.column_names.index("location")
+    table = dataset.table.set_column(column, "location", pa.array(locations, pa.string()))
+    return WrittenWorld(
+        images=folder / IMAGES_FOLDER,
+        manifest=write(folder, entries),
+        dataset=replace(dataset, table=table),
+    )
+
+
+def _place(dataset: Dataset, row: int) -> str:
+    split = SPLIT_ORDER[int(dataset.splits[row])].value
+    return (
+        f"{split}/{dataset.class_names[int(dataset.labels[row])]}"
+        if dataset.task is Task.SINGLE_LABEL
+        else split
+    )
+
+
+def _entry(dataset: Dataset, row: int) -> dict[str, object]:
+    labels = [dataset.class_names[code] for code in np.flatnonzero(dataset.label_matrix[row])]
+    named: dict[str, object] = (
+        {"label": labels[0]} if dataset.task is Task.SINGLE_LABEL else {"labels": labels}
+    )
+    factors = {name: dataset.metadata(name)[row].as_py() for name in dataset.metadata_names}
+    return {**named, "split": SPLIT_ORDER[int(dataset.splits[row])].value, **factors}
+
+
+def _write_csv(folder: Path, entries: list[dict[str, object]]) -> Path:
+    path = folder / "manifest.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(
+            file, fieldnames=list(entries[0]) if entries else ["path", "label", "split"]
+        )
+        writer.writeheader()
+        writer.writerows(entries)
+    return path
+
+
+def _write_jsonl(folder: Path, entries: list[dict[str, object]]) -> Path:
+    path = folder / "manifest.jsonl"
+    path.write_text("".join(json.dumps(entry) + "\n" for entry in entries), encoding="utf-8")
+    return path
+
 
 DEFAULT_CLASSES = ("disc", "square", "triangle", "star")
 DEFAULT_SHARES: Mapping[Split, float] = MappingProxyType(
@@ -162,7 +490,7 @@ def _space(name: str, embeddings: FloatArray) -> EmbeddingSpace:
     )
 
 
-def plant(  # noqa: PLR0913 - one argument a property of the world
+def plant(
     problem: PlantedProblem,
     n_samples: int = 2000,
     *,

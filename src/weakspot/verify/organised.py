@@ -1,7 +1,4 @@
-"""Confirmed slices put in order: which stand for themselves, which are worse parts of others, and which are explained by them.
-
-Nothing is tested here that decides on a verdict. What was confirmed stays confirmed, and error rates are those of the whole list.
-"""
+"""Confirmed slices put in order: which stand for themselves, which are worse parts of others, and which are explained by them."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -9,14 +6,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from weakspot.core.accounting import Memberships, cells_of, excess_p
 from weakspot.core.arrays import BoolArray, IntArray
 from weakspot.core.errors import DataError
-from weakspot.core.evidence import Evidence, Verdict, sides_of
+from weakspot.core.evidence import (
+    ClassTree,
+    Evidence,
+    Explanation,
+    NodeKind,
+    SliceNode,
+    Verdict,
+    sides_of,
+)
 from weakspot.core.failures import ClassProblem, FailureCriterion, Side, class_problems
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice, matches
-from weakspot.core.tree import ClassTree, Explanation, NodeKind, SliceNode
+from weakspot.discover.accounting import Memberships, cells_of, excess_p
 
 LEAST_SHARED = 0.5
 LARGEST_P = 0.05

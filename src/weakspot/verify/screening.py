@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from weakspot.core.accounting import cells_of, excess_p
 from weakspot.core.arrays import BoolArray, FloatArray
 from weakspot.core.evidence import SliceSides, sides_of, sides_p
 from weakspot.core.failures import FailureCriterion, class_problems
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
+from weakspot.discover.accounting import cells_of, excess_p
 
 BY_FAR = 1e-9
 MOST_OTHERS = 200
@@ -53,7 +53,7 @@ class _Judged:
         return self.sides.inside
 
 
-def screened(  # noqa: PLR0913 - what is judged, and the limits
+def screened(
     slices: Sequence[FailureSlice],
     samples: SampleSet,
     criterion: FailureCriterion,

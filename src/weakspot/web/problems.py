@@ -15,7 +15,7 @@ from weakspot.core.errors import (
     UnavailableError,
     WeakspotError,
 )
-from weakspot.web.services.field_words import field_words
+from weakspot.web.services.view import field_words
 
 LONGEST_GIVEN = 500
 

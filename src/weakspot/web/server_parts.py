@@ -1,28 +1,168 @@
-"""What every request can ask for: the project, the shared state, running work, and who is asking."""
+"""What every request can ask for: the project, the shared state, running work, and who is asking.
 
+Whoever changes something that people share does it with nobody else in between; it is written down, and open pages are told: of
+whatever was done in this process, in another one, or on the command line.
+"""
+
+import asyncio
 import hashlib
+import json
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import Depends, Request
+from fastapi import Depends, Header, Request, Response
 
 from weakspot.core.errors import WeakspotError
 from weakspot.store.runs import RECORD_FILE
 from weakspot.web.auth.address import ServerAddress
 from weakspot.web.auth.login import Login
-from weakspot.web.live import LiveChanges, LiveState
 from weakspot.web.problems import RefusedError
-from weakspot.web.roles import Person, Role
-from weakspot.web.services.images.visible import visible_samples
-from weakspot.web.services.setup.project import ProjectSetup
+from weakspot.web.services.images import visible_samples
+from weakspot.web.services.setup import ProjectSetup
 from weakspot.web.services.view import View
 from weakspot.web.services.workspace import Workspace, make_beside
-from weakspot.web.state.changes import count_finished_jobs, version_of
+from weakspot.web.state.changes import (
+    NewChange,
+    count_finished_jobs,
+    keep_change,
+    refuse_stale,
+    version_of,
+)
 from weakspot.web.state.marks import SharedState
-from weakspot.web.state.store import StateStore
+from weakspot.web.state.store import Person, Role, StateStore
+
+if TYPE_CHECKING:
+    from weakspot.web.jobs import JobRunner
+
+LOOK_SECONDS = 1.0
+STILL_HERE_SECONDS = 15.0
+RETRY_MILLISECONDS = 2000
+
+
+@dataclass(frozen=True, kw_only=True)
+class LiveState:
+    """What pages compare.
+
+    Args:
+        version: number of the last change that people made.
+        mark: differs whenever anything does that pages show.
+        tables: which samples, under which labels, there are.
+    """
+
+    version: int
+    mark: str
+    tables: str = ""
+
+
+class LiveChanges:
+    """Looks whether something changed, as long as somebody listens; one thread, however many listen.
+
+    Args:
+        look: returns the present state; asks the shared state, so that changes of other processes are seen.
+        every: seconds between two looks.
+    """
+
+    def __init__(self, look: Callable[[], LiveState], *, every: float = LOOK_SECONDS) -> None:
+        self._look = look
+        self._every = every
+        self._guard = threading.Condition()
+        self._listeners: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = set()
+        self._state: LiveState | None = None
+        self._is_nudged = False
+        self._is_closed = False
+        self._thread: threading.Thread | None = None
+
+    @property
+    def n_listeners(self) -> int:
+        with self._guard:
+            return len(self._listeners)
+
+    def nudge(self) -> None:
+        """Look at once: something changed here."""
+        with self._guard:
+            self._is_nudged = True
+            self._guard.notify_all()
+
+    def close(self) -> None:
+        """End all streams; the server is about to stop and must not wait for them."""
+        with self._guard:
+            self._is_closed = True
+            self._guard.notify_all()
+            self._wake()
+
+    async def stream(
+        self,
+        is_welcome: Callable[[], Awaitable[bool]],
+        *,
+        still_here: float = STILL_HERE_SECONDS,
+    ) -> AsyncIterator[str]:
+        """Return server-sent events: the state at first and whenever it changes, and a sign of life now and then.
+
+        Args:
+            is_welcome: asked before anything is sent; when the session has ended the stream does, too.
+            still_here: seconds between signs of life.
+        """
+        sent: LiveState | None = None
+        with self._listening() as woken:
+            yield f"retry: {RETRY_MILLISECONDS}\n\n"
+            while not self._is_closed and await is_welcome():
+                woken.clear()
+                state = self._state
+                if state is not None and state != sent:
+                    told = json.dumps(asdict(state))
+                    yield f"event: change\nid: {state.version}\ndata: {told}\n\n"
+                    sent = state
+                else:
+                    yield ": still here\n\n"
+                try:
+                    await asyncio.wait_for(woken.wait(), still_here)
+                except TimeoutError:
+                    continue
+
+    @contextmanager
+    def _listening(self) -> Iterator[asyncio.Event]:
+        listener = asyncio.get_running_loop(), asyncio.Event()
+        with self._guard:
+            self._listeners.add(listener)
+            # Whoever comes must not be told of a state that was seen long ago.
+            self._state, self._is_nudged = None, True
+            if self._thread is None and not self._is_closed:
+                self._thread = threading.Thread(target=self._watch, name="live", daemon=True)
+                self._thread.start()
+            self._guard.notify_all()
+        try:
+            yield listener[1]
+        finally:
+            with self._guard:
+                self._listeners.discard(listener)
+                self._guard.notify_all()
+
+    def _watch(self) -> None:
+        while True:
+            with self._guard:
+                if not self._is_nudged:
+                    self._guard.wait(self._every)
+                self._is_nudged = False
+                if self._is_closed or not self._listeners:
+                    self._thread = None
+                    return
+            try:
+                found = self._look()
+            except Exception:  # noqa: BLE001 (an onnxruntime without these operators computes nothing wrong)
+                continue
+            with self._guard:
+                if found != self._state:
+                    self._state = found
+                    self._wake()
+
+    def _wake(self) -> None:
+        for loop, event in self._listeners:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(event.set)
 
 
 class ReadyState(StrEnum):
@@ -94,9 +234,6 @@ class Readiness:
         with self._guard:
             self._health = HealthView(state=state, message=message)
 
-
-if TYPE_CHECKING:
-    from weakspot.web.jobs.runner import JobRunner
 
 ORDER = (Role.VIEWER, Role.ANNOTATOR, Role.OWNER)
 
@@ -207,3 +344,81 @@ Annotator = Annotated[Person, _at_least(Role.ANNOTATOR)]
 Owner = Annotated[Person, _at_least(Role.OWNER)]
 ProjectReader = Annotated[Person, Depends(_sees_project)]
 """Owners and viewers: annotators see their study only."""
+
+
+LARGEST_NUMBER = 2**31 - 1
+SEEN = "X-Seen-Change"
+MADE = "X-Change"
+
+
+class Changing:
+    """A request that changes something.
+
+    Args:
+        parts: what the server holds.
+        person: who asks.
+        seen: number of the last change that the page knew of.
+        response: gets the number of the new one.
+    """
+
+    def __init__(
+        self, parts: ServerParts, person: Person, seen: int | None, response: Response
+    ) -> None:
+        self.parts = parts
+        self.person = person
+        self.seen = seen
+        self._response = response
+
+    @contextmanager
+    def alone(self, *subjects: str) -> Iterator[None]:
+        """Be the only one who changes the project; refused if one of these things was changed since the page saw it.
+
+        Raises:
+            RefusedError: 409 with what was done meanwhile.
+        """
+        with self.parts.workspace.editing():
+            for subject in subjects:
+                refuse_stale(self.parts.state, subject, self.seen)
+            yield
+
+    def change(self, kind: str, subject: str, sentence: str, **data: Any) -> NewChange:
+        return NewChange(
+            kind=kind, subject=subject, sentence=sentence, by=self.person.name, data=data
+        )
+
+    def note(self, kind: str, subject: str, sentence: str, **data: Any) -> None:
+        """Write down what was done."""
+        self.told(keep_change(self.parts.state, self.change(kind, subject, sentence, **data)))
+
+    def told(self, number: int) -> None:
+        """Tell the page the number of its change, and all others that there is one."""
+        self._response.headers[MADE] = str(number)
+        self.parts.live.nudge()
+
+
+def _changing(
+    parts: Parts,
+    person: Anyone,
+    response: Response,
+    seen: Annotated[
+        int | None,
+        Header(
+            alias=SEEN,
+            ge=0,
+            le=LARGEST_NUMBER,
+            description="Number of the last change that the page knew of; a newer one of the same thing is not overwritten.",
+        ),
+    ] = None,
+) -> Changing:
+    return Changing(parts, person, seen, response)
+
+
+ChangingNow = Annotated[Changing, Depends(_changing)]
+
+
+def slice_subject(slice_id: str) -> str:
+    return f"slice {slice_id}"
+
+
+def repair_subject(run_id: str) -> str:
+    return f"repair {run_id}"

@@ -1,4 +1,7 @@
-"""Running the server: take the port, print the address, serve until interrupted."""
+"""Running the server: take the port, print the address, serve until interrupted.
+
+Beside it the commands that need the shared state and no server: marks written for another tool, and read back.
+"""
 
 import contextlib
 import errno
@@ -19,14 +22,16 @@ from fastapi import FastAPI
 
 from weakspot.core.errors import ConfigError
 from weakspot.project.project import Project
+from weakspot.tools.bundle import Written
 from weakspot.web.application import HOW_TO_BUILD, are_built, create_app
 from weakspot.web.auth.address import ServerAddress
-from weakspot.web.auth.people import has_owner_with_password
-from weakspot.web.jobs.runner import JobRunner
+from weakspot.web.auth.login import has_owner_with_password
+from weakspot.web.jobs import JobRunner
 from weakspot.web.server_parts import ServerParts, open_workspace
-from weakspot.web.services.setup.places import AllowedPlaces
-from weakspot.web.services.setup.project import ProjectSetup, begin_setup, needs_setup
+from weakspot.web.services.marks import TOOLS, MarkTool, write_marks
+from weakspot.web.services.setup import AllowedPlaces, ProjectSetup, begin_setup, needs_setup
 from weakspot.web.services.workspace import Workspace
+from weakspot.web.state.marks import ReadBack, SharedState, read_back
 from weakspot.web.state.store import StateStore
 
 TOKEN_VARIABLE = "WEAKSPOT_TOKEN"
@@ -269,3 +274,42 @@ def _end_like_interrupted() -> Iterator[None]:
         return
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+BY = "command line"
+
+
+def export_marks(folder: Path, tool: str, target: Path, *, state_url: str = "") -> Written:
+    """Write images that people marked for another tool, or as a table.
+
+    Raises:
+        ConfigError: if there is no such format.
+        DataError: if nothing is marked.
+    """
+    project = Project.open(folder)
+    with contextlib.closing(open_state(project, state_url)) as state:
+        return write_marks(project, SharedState(state).marks(), _known(tool), target)
+
+
+def import_marks(folder: Path, tool: str, source: Path, *, state_url: str = "") -> ReadBack:
+    """Keep what a file says of images as marks of a project.
+
+    Raises:
+        ConfigError: if there is no such format or file.
+        DataError: if the file says nothing of images.
+    """
+    project = Project.open(folder)
+    if not source.is_file():
+        raise ConfigError("There is no file at this path.", where=str(source))
+    with contextlib.closing(open_state(project, state_url)) as state:
+        workspace = Workspace(project)
+        workspace.shared = SharedState(state)
+        return read_back(workspace, state, _known(tool), source, by=BY)[0]
+
+
+def _known(tool: str) -> MarkTool:
+    if tool not in TOOLS:
+        raise ConfigError(
+            f"Marks have no format {tool!r}.", given=tool, fix=f"Choose one of {', '.join(TOOLS)}."
+        )
+    return tool

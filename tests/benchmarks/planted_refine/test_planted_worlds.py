@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from planted_refine.planted_worlds import ModelFeatures, PlantedImages, refine_problem
 
-from weakspot.lab.refine.request import Prompt
+from weakspot.project.refine.request import Prompt
 from weakspot.testing.fakes import PlantedEmbedder
-from weakspot.testing.marker import read_marker
+from weakspot.testing.scenes import read_marker
 
 
 def test_refine_problem__class_and_values_change_from_number_to_number():

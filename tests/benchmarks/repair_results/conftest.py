@@ -2,7 +2,7 @@ import pytest
 from repair_results.proving import TRUE, given_slices
 from repair_results.worlds import world_case
 
-from weakspot.pipeline.settings import Settings
+from weakspot.run.settings import Settings
 
 
 @pytest.fixture(scope="session")

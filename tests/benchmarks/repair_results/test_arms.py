@@ -2,11 +2,9 @@ import numpy as np
 import pytest
 from repair_results.arms import Workshop, accuracies, pool_methods, training_methods
 
-from weakspot.core.training_sets import RepairMaterial
-from weakspot.repair.bench import GROUP_METHODS
-from weakspot.repair.methods.plain import PlainRepairer
-from weakspot.repair.methods.slice_balanced import SliceBalancedRepairer
-from weakspot.repair.penalty_choice import groups_of
+from weakspot.core.heads import RepairMaterial
+from weakspot.repair.bench import GROUP_METHODS, groups_of
+from weakspot.repair.strategies.reweighting import PlainRepairer, SliceBalancedRepairer
 
 
 @pytest.fixture(scope="module")

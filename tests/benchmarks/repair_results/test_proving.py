@@ -1,7 +1,7 @@
 from repair_results.proving import TRUE, given_slices
 
 from weakspot.core.evidence import Verdict
-from weakspot.pipeline.settings import Settings
+from weakspot.run.settings import Settings
 
 
 def test_given_slices__the_truth_comes_with_evidence(correlation, true_slices):

@@ -4,7 +4,7 @@ from repair_results.proving import GivenSlices
 from repair_results.strategies import arm_figures, selecting, strategy_figures, words_figures
 
 from weakspot.repair.bench import GROUP_METHODS
-from weakspot.repair.matched_controls import MATCHED_CONTROLS
+from weakspot.repair.controls import MATCHED_CONTROLS
 
 
 @pytest.fixture(scope="module")

@@ -10,10 +10,12 @@ from weakspot.core.failures import FailureCriterion
 from weakspot.core.group_tests import group_p
 from weakspot.core.rules import ColumnRule
 from weakspot.core.samples import SampleSet
+from weakspot.discover.attribute_search import (
+    CountedClass,
+    find_standing_out,
+    keep_standing_out_in_groups,
+)
 from weakspot.discover.attributes import AttributesDiscoverer
-from weakspot.discover.attributes.counted import CountedClass
-from weakspot.discover.attributes.grouped import keep_standing_out_in_groups
-from weakspot.discover.attributes.standing_out import find_standing_out
 
 TOP_1 = FailureCriterion()
 

@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC
 
-from weakspot.discover.directions.kernels import Dual, Source, pair_steps, svm_path
-from weakspot.discover.directions.products import gram_of
-from weakspot.discover.directions.sources import source_of
+from weakspot.discover.directions import source_of
+from weakspot.discover.directions_kernels import Dual, Source, gram_of, pair_steps, svm_path
 
 COSTS = np.array([1e-6, 1e-3, 0.1, 1.0, 10.0])
 

@@ -1,7 +1,6 @@
 import numpy as np
 
-from weakspot.discover.directions.search import ClassSearch
-from weakspot.discover.directions.sources import class_data, plan_of
+from weakspot.discover.directions import ClassSearch, class_data, plan_of
 
 
 def _search(**options):

@@ -2,21 +2,19 @@ import numpy as np
 import pytest
 from sklearn.metrics import balanced_accuracy_score as balanced_accuracy
 
-from weakspot.discover.directions.grouping import (
-    best_accuracies,
-    chance_shares,
-    forced_regions,
-    two_means,
-)
-from weakspot.discover.directions.sources import plan_of, source_of
-from weakspot.discover.directions.validation import (
+from weakspot.core.kernels import fold_numbers
+from weakspot.discover.directions import plan_of, source_of
+from weakspot.discover.directions_kernels import (
     accuracy_of,
+    best_accuracies,
     best_cost,
+    chance_shares,
     chosen_model,
-    fold_numbers,
+    forced_regions,
     group_accuracy,
     nested_scores,
     order_within,
+    two_means,
 )
 
 PLAN = plan_of((0.01, 1.0))

@@ -4,10 +4,10 @@ import json
 import numpy as np
 import pytest
 
+from weakspot.core.arrays import generator
 from weakspot.core.errors import ConfigError, DataError, NotEnoughDataError
-from weakspot.core.projection import TextProjection
-from weakspot.core.seeding import generator
 from weakspot.lab.align.aligning import CaptionedEmbeddings, learn, read_captioned
+from weakspot.models.text_side import TextProjection
 
 COLOURS = ("red", "green", "blue", "white")
 SHAPES = ("disc", "square", "star")

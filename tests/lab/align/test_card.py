@@ -2,9 +2,9 @@ import json
 
 import numpy as np
 
-from weakspot.core.projection import TextProjection
 from weakspot.lab.align.card import Card, Figure, settings_of, write_card
 from weakspot.lab.align.training import AlignParameters, AlignResult
+from weakspot.models.text_side import TextProjection
 
 CARD = Card(
     title="Our text side",

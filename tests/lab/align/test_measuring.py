@@ -1,9 +1,8 @@
 import numpy as np
 import pytest
 from PIL import Image
-from tests.backends import tiny_pipelines as tiny
+from tests.models import tiny_pipelines as tiny
 
-from weakspot.backends.transformers.embedder import TransformersEmbedder
 from weakspot.lab.align.measuring import (
     ToldImages,
     card_page,
@@ -11,6 +10,7 @@ from weakspot.lab.align.measuring import (
     embed_images,
     measure_words,
 )
+from weakspot.models.transformers.embedder import TransformersEmbedder
 
 RED, GREEN = np.eye(2, dtype=np.float32)
 ROWS = np.stack([RED, RED, GREEN, GREEN, (RED + GREEN) / 2])

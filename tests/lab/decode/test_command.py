@@ -15,8 +15,8 @@ from weakspot.cli.main import app
 from weakspot.core.errors import ConfigError, StoreError
 from weakspot.core.rules import LinearRule
 from weakspot.core.slices import DataUse, FailureSlice
-from weakspot.pipeline.stage_clock import new_record
 from weakspot.project.project import Project
+from weakspot.run.stage_clock import new_record
 
 SETTINGS = """
 [data]

@@ -10,14 +10,14 @@ from weakspot.lab.reproduce.request import ReproduceRequest
 from weakspot.lab.reproduce.running import run_protocol
 from weakspot.lab.reproduce.search import own_data as search_data
 from weakspot.lab.reproduce.search.protocol import protocol as search_protocol
-from weakspot.pipeline.settings import (
+from weakspot.project.project import Project
+from weakspot.run.settings import (
     EmbedderSettings,
     GeneratorSettings,
     PartSettings,
     SearchSettings,
     Settings,
 )
-from weakspot.project.project import Project
 
 
 @pytest.fixture(scope="module")

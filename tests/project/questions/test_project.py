@@ -6,7 +6,7 @@ import numpy as np
 from tests.project.null_project import NullProject, null_samples
 
 from weakspot.core.evidence import Verdict
-from weakspot.pipeline.phrase_answers import Fit
+from weakspot.run.phrase_questions import Fit
 
 N_SETS = int(os.environ.get("WEAKSPOT_NULL_SETS", "10"))
 N_PHRASES, ALPHA = 30, 0.05

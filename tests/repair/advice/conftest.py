@@ -5,10 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from weakspot.core.assistants import NOBODY
-from weakspot.core.class_findings import ClassFinding, ClassFindingKind
+from weakspot.core.assistants import NO_ASSISTANTS
 from weakspot.core.dataset import Task, dataset_from_columns
-from weakspot.core.evidence import Evidence, Interval, Verdict
+from weakspot.core.evidence import ClassFinding, ClassFindingKind, Evidence, Interval, Verdict
 from weakspot.core.failures import FailureCriterion
 from weakspot.core.heads import Head
 from weakspot.core.repairs import GroupChange, RepairArm, RepairPlan, RepairResult
@@ -16,11 +15,11 @@ from weakspot.core.rules import ColumnRule
 from weakspot.core.run import RunRecord
 from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
-from weakspot.pipeline.halves import split_in_halves
-from weakspot.pipeline.preparation import EmbedResult, Prepared
-from weakspot.pipeline.settings import Settings
 from weakspot.repair.advice.kinds import KindFinder
-from weakspot.repair.head_training import HeadTrainer
+from weakspot.repair.training.trainer import HeadTrainer
+from weakspot.run.halves import split_in_halves
+from weakspot.run.preparation import EmbedResult, Prepared
+from weakspot.run.settings import Settings
 
 CLASSES = ("heron", "crane", "gull")
 WIDTH = 16
@@ -114,7 +113,7 @@ def make_world(
     samples = SampleSet(dataset=dataset, rows=np.arange(len(dataset)), spaces=spaces)
     prepared = Prepared(
         samples=samples,
-        assistants=NOBODY,
+        assistants=NO_ASSISTANTS,
         embedder=None,
         classifier=OwnHead(head.head),
         summary=EmbedResult(),

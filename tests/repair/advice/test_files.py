@@ -3,8 +3,7 @@ import csv
 import numpy as np
 
 from weakspot.repair.advice import files
-from weakspot.repair.advice.pool_choice import PoolChoice
-from weakspot.repair.advice.wishes import Wish
+from weakspot.repair.advice.collection import CollectionNeed, PoolChoice
 
 
 def _wish(world, rows):
@@ -14,7 +13,7 @@ def _wish(world, rows):
         n_candidates=len(rows),
         n_pool=80,
     )
-    return Wish(kind=world.kind(), choice=choice, n_wanted=7, why_none="nobody tried")
+    return CollectionNeed(kind=world.kind(), choice=choice, n_wanted=7, why_none="nobody tried")
 
 
 def _read(path):

@@ -1,7 +1,11 @@
 import numpy as np
 
-from weakspot.repair.advice.forecast import forecast_gain, gain_interval
-from weakspot.repair.advice.learning_curve import CurvePoint, LearningCurve
+from weakspot.repair.advice.learning_curve import (
+    CurvePoint,
+    LearningCurve,
+    forecast_gain,
+    gain_interval,
+)
 
 
 def _point(n_added, gain, *, n_samples=30, n_repeats=12, elsewhere=0.0):

@@ -3,11 +3,10 @@ import dataclasses
 import numpy as np
 import pyarrow as pa
 
-from weakspot.core.class_findings import ClassFinding, ClassFindingKind
 from weakspot.core.dataset import Split
-from weakspot.core.evidence import Verdict
-from weakspot.pipeline.halves import split_in_halves
+from weakspot.core.evidence import ClassFinding, ClassFindingKind, Verdict
 from weakspot.repair.advice.kinds import KindFinder
+from weakspot.run.halves import split_in_halves
 
 
 def test_kinds__a_class_has_the_training_images_that_look_like_its_evaluation_images(world):

@@ -2,8 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from weakspot.repair.advice.learning_curve import _order, draw_curve, weigh_kind
-from weakspot.repair.advice.material import CurveBuilder
+from weakspot.repair.advice.learning_curve import CurveBuilder, _order, draw_curve, weigh_kind
 
 
 def _material(world, criterion):

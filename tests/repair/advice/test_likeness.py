@@ -1,6 +1,6 @@
 import numpy as np
 
-from weakspot.repair.advice.likeness import held_out_scores, is_like
+from weakspot.repair.advice.kinds import held_out_scores, is_like
 
 
 def test_is_like__another_look_does_not_pass_and_the_same_does(world, plant):

@@ -5,9 +5,8 @@ import pytest
 
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.failures import FailureCriterion, Side
-from weakspot.repair.advice import material as module
-from weakspot.repair.advice.learning_curve import draw_curve
-from weakspot.repair.advice.material import CurveBuilder, thinned
+from weakspot.repair.advice import learning_curve as module
+from weakspot.repair.advice.learning_curve import CurveBuilder, draw_curve, thinned
 
 
 def test_material__training_kind_and_others_are_apart(world, criterion):

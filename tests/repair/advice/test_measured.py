@@ -1,5 +1,5 @@
 from weakspot.core.repairs import GroupKind
-from weakspot.repair.advice.measured import best_repair
+from weakspot.repair.advice.kinds import best_repair
 
 
 def test_best_repair__of_a_class_the_one_that_helps_most(world, make_change, make_result):

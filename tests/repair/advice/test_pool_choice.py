@@ -3,8 +3,8 @@ import dataclasses
 import numpy as np
 import pyarrow as pa
 
-from weakspot.repair.advice import pool_choice as module
-from weakspot.repair.advice.pool_choice import choose_from_pool, fresh_pool
+from weakspot.repair.advice import collection as module
+from weakspot.repair.advice.collection import choose_from_pool, fresh_pool
 
 
 def _choose(world, criterion):

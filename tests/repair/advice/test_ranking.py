@@ -1,6 +1,6 @@
-from weakspot.core.advice import Advice, AdviceKind
 from weakspot.core.evidence import Interval
-from weakspot.repair.advice.ranking import in_order
+from weakspot.core.run import Advice, AdviceKind
+from weakspot.repair.advice.stage import in_order
 
 
 def _advice(kind, subject="a", gain=None, low=None):

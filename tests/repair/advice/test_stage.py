@@ -3,12 +3,11 @@ import dataclasses
 
 import pytest
 
-from weakspot.core.advice import AdviceKind
 from weakspot.core.dataset import Split
-from weakspot.core.preflight import CheckState, PreflightCheck
-from weakspot.pipeline.halves import split_in_halves
+from weakspot.core.run import AdviceKind, CheckState, PreflightCheck
 from weakspot.repair.advice.stage import ADVICE_NOTE, Advisor
-from weakspot.repair.labels.requests import read_labels
+from weakspot.repair.labels import read_labels
+from weakspot.run.halves import split_in_halves
 
 
 def _advise(world, criterion, folder, **changes):

@@ -4,8 +4,8 @@ import pytest
 
 from weakspot.core.repairs import GroupKind, RepairPlan, RepairResult, SliceNeed
 from weakspot.core.slices import DataUse
-from weakspot.repair.advice.measured import best_repair
-from weakspot.repair.advice.weights import recommended_plan, selection_of, write_weights
+from weakspot.repair.advice.kinds import best_repair
+from weakspot.repair.advice.stage import recommended_plan, selection_of, write_weights
 
 
 @pytest.fixture

@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 
 from weakspot.core.evidence import Interval
-from weakspot.repair.advice.forecast import Forecast
-from weakspot.repair.advice.pool_choice import PoolChoice
-from weakspot.repair.advice.wishes import Wish
+from weakspot.repair.advice.collection import CollectionNeed, PoolChoice
+from weakspot.repair.advice.learning_curve import Forecast
 
 NOTHING = PoolChoice(
     rows=np.zeros(0, np.int64), is_labelled=np.zeros(0, np.bool_), n_candidates=0, n_pool=0
@@ -21,7 +20,7 @@ def _wish(world, *, gain, low, elsewhere=0.0):
         elsewhere=elsewhere,
         is_rising=False,
     )
-    return Wish(kind=world.kind(), choice=NOTHING, n_wanted=10, forecast=forecast)
+    return CollectionNeed(kind=world.kind(), choice=NOTHING, n_wanted=10, forecast=forecast)
 
 
 @pytest.mark.parametrize(
@@ -44,6 +43,6 @@ def test_may_help__a_gain_that_others_do_not_pay_for(world, gain, low, elsewhere
 
 
 def test_may_help__nothing_known_of_the_gain_is_no_reason_against_it(world):
-    unknown = Wish(kind=world.kind(), choice=NOTHING)
+    unknown = CollectionNeed(kind=world.kind(), choice=NOTHING)
     assert unknown.may_help
     assert not unknown.moves_errors

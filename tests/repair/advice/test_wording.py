@@ -5,12 +5,11 @@ import numpy as np
 
 from weakspot.core.evidence import Interval
 from weakspot.core.repairs import GroupKind
-from weakspot.release.policy import Policy
-from weakspot.repair.advice import wording
-from weakspot.repair.advice.forecast import Forecast
-from weakspot.repair.advice.measured import best_repair
-from weakspot.repair.advice.pool_choice import PoolChoice
-from weakspot.repair.advice.wishes import Wish
+from weakspot.gate.policy import Policy
+from weakspot.repair.advice import files
+from weakspot.repair.advice.collection import CollectionNeed, PoolChoice
+from weakspot.repair.advice.kinds import best_repair
+from weakspot.repair.advice.learning_curve import Forecast
 
 FORECAST = Forecast(
     n_wanted=10,
@@ -31,11 +30,11 @@ def _wish(world, *, n_listed=40, n_ready=0, **changes):
         n_pool=n_listed,
     )
     given = {"kind": world.kind(), "choice": choice, "n_wanted": 10, "forecast": FORECAST}
-    return Wish(**{**given, **changes})
+    return CollectionNeed(**{**given, **changes})
 
 
 def test_label_sentence__the_sentence_of_the_issue(world):
-    assert wording.label_sentence(_wish(world), "to_label.csv", None) == (
+    assert files.label_sentence(_wish(world), "to_label.csv", None) == (
         "heron: retraining cannot help: 0 such training images. Label about 10: to_label.csv (first 40 chosen), "
         "expected +40 to +75 points on these images"
     )
@@ -48,7 +47,7 @@ def test_label_sentence__what_weighing_did_and_what_others_pay(sliced, make_chan
     )
     repair = best_repair(sliced.record.model_copy(update={"repairs": (nothing,)}), kind)
     forecast = dataclasses.replace(FORECAST, elsewhere=-0.02, is_rising=True)
-    told = wording.label_sentence(_wish(sliced, forecast=forecast, n_ready=4), "f", repair)
+    told = files.label_sentence(_wish(sliced, forecast=forecast, n_ready=4), "f", repair)
     assert "you have 3 such training images, weighing them more did not help." in told
     assert "Label at least 10 more: f (first 40 chosen, 4 of them labelled already)" in told
     assert told.endswith("on these images, about −2 on others")
@@ -58,25 +57,25 @@ def test_collect_sentence__no_pool_and_a_pool_without_such_images(world):
     empty = PoolChoice(
         rows=np.zeros(0, np.int64), is_labelled=np.zeros(0, np.bool_), n_candidates=0, n_pool=0
     )
-    told = wording.collect_sentence(_wish(world, choice=empty), "to_collect.md", None)
+    told = files.collect_sentence(_wish(world, choice=empty), "to_collect.md", None)
     assert "0 such training images; no pool: collect about 10, see to_collect.md; expected" in told
     other = dataclasses.replace(empty, n_pool=1200)
-    assert "none of 1,200 pool images fits" in wording.collect_sentence(
+    assert "none of 1,200 pool images fits" in files.collect_sentence(
         _wish(world, choice=other), "to_collect.md", None
     )
 
 
 def test_accept_sentence__nothing_helps(world):
     nothing = dataclasses.replace(FORECAST, gain=0.01, interval=Interval(low=-0.05, high=0.06))
-    told = wording.accept_sentence(_wish(world, forecast=nothing), None)
+    told = files.accept_sentence(_wish(world, forecast=nothing), None)
     assert "10 more are not expected to help (−5 to +6 points): accept the limit" in told
 
 
 def test_policy_line__a_policy_takes_it(world, sliced):
     kind = world.kind()
-    line = wording.policy_line(kind)
+    line = files.policy_line(kind)
     section, rule = line.split("] ", 1)
     content = tomllib.loads(f"{section}]\nmin = 0.5\n{rule}\n")
     bar = Policy.model_validate(content).class_accuracy.per_class["heron"]
     assert bar == round(1 - kind.n_failed / kind.n_evaluated, 2)
-    assert sliced.kind().subject in wording.policy_line(sliced.kind())
+    assert sliced.kind().subject in files.policy_line(sliced.kind())

@@ -4,11 +4,11 @@ import json
 import numpy as np
 
 from weakspot.core.dataset import dataset_from_columns
+from weakspot.core.heads import TrainingSelection
 from weakspot.core.repairs import GainEstimate, RepairPlan, SliceNeed
 from weakspot.core.samples import SampleSet
-from weakspot.core.training_sets import TrainingSelection
-from weakspot.repair.collecting.files import CollectedFiles, write_collected
-from weakspot.repair.collecting.pool_rows import PoolRows
+from weakspot.repair.collecting import CollectedFiles, write_collected
+from weakspot.repair.collecting_needs import PoolRows
 
 
 def _lines(path):

@@ -6,11 +6,11 @@ from tests.captioned_table import write_captioned_table
 import weakspot
 from weakspot.core.dataset import Split
 from weakspot.core.errors import ModelError
-from weakspot.pipeline.settings import Settings
 from weakspot.project.project import Project
-from weakspot.repair.collecting.stage import COLLECT_INSTEAD, FOLDER
+from weakspot.repair.collecting import COLLECT_INSTEAD, FOLDER
 from weakspot.repair.export import read_plan
 from weakspot.repair.stage import RepairRequest
+from weakspot.run.settings import Settings
 
 METHODS = {"discover": {"methods": ["words"]}, "verify": {"scheme": "cross-fit"}}
 

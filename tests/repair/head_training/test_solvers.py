@@ -3,7 +3,7 @@ import pytest
 
 from weakspot.core.dataset import Task
 from weakspot.core.heads import Head
-from weakspot.repair.head_training import HeadTrainer
+from weakspot.repair.training.trainer import HeadTrainer
 
 
 def _by_hand(features, codes, weights, *, n_classes, n_epochs):

@@ -4,9 +4,8 @@ import numpy as np
 from threadpoolctl import threadpool_info
 
 from weakspot.core.dataset import Task
-from weakspot.repair.head_training import HeadTrainer
-from weakspot.repair.head_training.problem import Problem
-from weakspot.repair.head_training.threads import _controller, one_thread_each, workers_for
+from weakspot.repair.training.problem import Problem, _controller, one_thread_each, workers_for
+from weakspot.repair.training.trainer import HeadTrainer
 
 
 def _blas_threads():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from weakspot.core.dataset import Task
-from weakspot.repair.head_training import HeadTrainer
+from weakspot.repair.training.trainer import HeadTrainer
 
 
 @pytest.mark.parametrize("decay", [0.5, 2.0])

@@ -3,8 +3,8 @@ import pytest
 
 from weakspot.core.dataset import Task
 from weakspot.core.errors import DataError
-from weakspot.repair.head_training import HeadTrainer
-from weakspot.repair.head_training.worst_group import GroupObjectives
+from weakspot.repair.training.objective import GroupObjectives
+from weakspot.repair.training.trainer import HeadTrainer
 
 SHARES = np.array([0.1, 0.1, 0.2, 0.2, 0.4])
 LOSSES = np.array([1.0, 3.0, 0.5, 1.5, 2.0])

@@ -8,13 +8,14 @@ from weakspot.core.errors import DataError
 from weakspot.core.rules import IdRule
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse, FailureSlice, SliceName
-from weakspot.repair.labels.requests import read_labels, write_labelling_list
-from weakspot.repair.labels.selection import labelling_rows
-from weakspot.repair.methods.pool.budgeted import BudgetedRepairer
-from weakspot.repair.methods.pool.coreset import CoresetRepairer
-from weakspot.repair.methods.pool.deepest import DeepestRepairer
-from weakspot.repair.methods.pool.uncertainty import MarginRepairer
-from weakspot.testing.checks import repair_material
+from weakspot.repair.labels import labelling_rows, read_labels, write_labelling_list
+from weakspot.repair.strategies.pool import (
+    BudgetedRepairer,
+    CoresetRepairer,
+    DeepestRepairer,
+    MarginRepairer,
+)
+from weakspot.testing import material
 
 SPLITS = ["train", "validation", "test", "pool", "pool", "pool", "pool"]
 IDS = ["t0", "v0", "s0", "p0", "p1", "p2", "p3"]
@@ -318,9 +319,9 @@ def test_read_labels__a_broken_json_list_is_an_unknown_class(write, multi):
     "repairer", [DeepestRepairer(), BudgetedRepairer(), CoresetRepairer(), MarginRepairer()]
 )
 def test_read_labels__the_repair_goes_on_with_the_same_samples(repairer, tmp_path):
-    truth = repair_material.full().training.dataset
-    waiting = repair_material.full(change=repair_material.with_unlabelled_pool)
-    slices = repair_material.slices_of(waiting.training)
+    truth = material.full().training.dataset
+    waiting = material.full(change=material.with_unlabelled_pool)
+    slices = material.repair_slices(waiting.training)
     first = repairer.select(slices, waiting)
     rows = labelling_rows(first, waiting.training)
     write_labelling_list(tmp_path, rows, waiting.training, slices, roles={})
@@ -335,7 +336,7 @@ def test_read_labels__the_repair_goes_on_with_the_same_samples(repairer, tmp_pat
         waiting, training=replace(waiting.training, dataset=labelled), pool=replace(waiting.pool, dataset=labelled)
     )  # fmt: skip
     second = repairer.select(slices, known)
-    assert len(rows) == repair_material.BUDGET
+    assert len(rows) == material.BUDGET
     assert second.rows.tolist() == first.rows.tolist()
     assert len(labelling_rows(second, known.training)) == 0
     assert labelled.labels[rows].tolist() == truth.labels[rows].tolist()

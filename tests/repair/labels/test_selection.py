@@ -3,11 +3,11 @@ import pytest
 
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.failures import Side
+from weakspot.core.heads import TrainingSelection
 from weakspot.core.rules import IdRule
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse, FailureSlice, SliceName
-from weakspot.core.training_sets import TrainingSelection
-from weakspot.repair.labels.selection import chosen_for, labelling_rows
+from weakspot.repair.labels import chosen_for, labelling_rows
 
 IDS = ["a", "b", "c", "d", "e"]
 ROWS = np.arange(1, 5)

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weakspot.core.errors import DataError
-from weakspot.repair.labels.tables import plain_cell, read_table, safe_cell, table_bytes
+from weakspot.repair.labels import plain_cell, read_table, safe_cell, table_bytes
 
 CELLS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=12)
 

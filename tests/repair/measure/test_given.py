@@ -5,8 +5,8 @@ from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.failures import FailureCriterion
 from weakspot.core.samples import SampleSet
 from weakspot.repair.measure import ArmAnswers, measure_arm
-from weakspot.repair.measure.given import measure_given
-from weakspot.repair.measure.predictions import compare
+from weakspot.repair.predictions import compare
+from weakspot.repair.spread import measure_given
 
 TOP_1 = FailureCriterion()
 PLACES = ["land"] * 6 + ["water"] * 4 + ["land"] * 3 + ["water"] * 7

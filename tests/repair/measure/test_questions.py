@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from weakspot.core.failures import ClassProblem
-from weakspot.repair.measure.predictions import Result
-from weakspot.repair.measure.questions import question_of
+from weakspot.repair.measure import question_of
+from weakspot.repair.predictions import Result
 
 
 @pytest.fixture

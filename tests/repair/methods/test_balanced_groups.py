@@ -3,9 +3,9 @@ import pytest
 
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.errors import ConfigError, NotEnoughDataError
+from weakspot.core.heads import RepairMaterial
 from weakspot.core.samples import SampleSet
-from weakspot.core.training_sets import RepairMaterial
-from weakspot.repair.methods.balanced_groups import SubsampleRepairer, UpsampleRepairer
+from weakspot.repair.strategies.groups import SubsampleRepairer, UpsampleRepairer
 
 
 @pytest.fixture

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from weakspot.core.dataset import dataset_from_columns
+from weakspot.core.heads import RepairMaterial
 from weakspot.core.samples import SampleSet
-from weakspot.core.training_sets import RepairMaterial
-from weakspot.repair.methods.class_balanced import ClassBalancedRepairer
+from weakspot.repair.strategies.reweighting import ClassBalancedRepairer
 
 
 def test_select__every_class_weighs_the_same(training, make_slice):

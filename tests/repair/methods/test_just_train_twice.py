@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from weakspot.core.errors import ConfigError, NotEnoughDataError
-from weakspot.core.training_sets import RepairMaterial
-from weakspot.repair.methods.just_train_twice import JustTrainTwiceRepairer
+from weakspot.core.heads import RepairMaterial
+from weakspot.repair.strategies.reweighting import JustTrainTwiceRepairer
 
 
 def test_select__what_the_classifier_gets_wrong_counts_more__slices_play_no_part(

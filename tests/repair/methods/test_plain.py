@@ -1,9 +1,9 @@
 import numpy as np
 
 from weakspot.core.dataset import dataset_from_columns
+from weakspot.core.heads import RepairMaterial
 from weakspot.core.samples import SampleSet
-from weakspot.core.training_sets import RepairMaterial
-from weakspot.repair.methods.plain import PlainRepairer
+from weakspot.repair.strategies.reweighting import PlainRepairer
 
 
 def test_select__everything_counts_once(training, make_slice):

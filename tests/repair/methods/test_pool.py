@@ -1,10 +1,12 @@
 import pytest
 
-from weakspot.repair.methods.pool.budgeted import BudgetedRepairer
-from weakspot.repair.methods.pool.coreset import CoresetRepairer
-from weakspot.repair.methods.pool.deepest import DeepestRepairer
-from weakspot.repair.methods.pool.random_choice import RandomRepairer
-from weakspot.repair.methods.pool.uncertainty import MarginRepairer
+from weakspot.repair.strategies.pool import (
+    BudgetedRepairer,
+    CoresetRepairer,
+    DeepestRepairer,
+    MarginRepairer,
+    RandomRepairer,
+)
 from weakspot.testing.checks import checks_for
 
 UNUSUAL = {

@@ -4,9 +4,9 @@ import pytest
 from weakspot.core.dataset import Split, dataset_from_columns
 from weakspot.core.errors import NotEnoughDataError
 from weakspot.core.failures import Side
+from weakspot.core.heads import RepairMaterial
 from weakspot.core.samples import SampleSet
-from weakspot.core.training_sets import RepairMaterial
-from weakspot.repair.methods.slice_balanced import SliceBalancedRepairer
+from weakspot.repair.strategies.reweighting import SliceBalancedRepairer
 from weakspot.testing.planted import plant
 from weakspot.testing.planted_problems import spurious
 

@@ -5,16 +5,17 @@ from weakspot.core.dataset import Split, dataset_from_columns
 from weakspot.core.errors import ConfigError, NotEnoughDataError
 from weakspot.core.evidence import Evidence, Interval, Verdict
 from weakspot.core.failures import Side
+from weakspot.core.heads import RepairMaterial
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse, SliceName
-from weakspot.core.training_sets import RepairMaterial
-from weakspot.repair.methods.synthetic import (
+from weakspot.repair.strategies.synthetic import (
     SyntheticRepairer,
     class_prompt,
     commonest_names,
     slice_prompts,
 )
-from weakspot.testing.checks import checks_for, material
+from weakspot.testing import material
+from weakspot.testing.checks import checks_for
 
 PROMPTS = [
     "A photo of a green apple",

@@ -3,10 +3,10 @@ import pytest
 
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.errors import ConfigError, NotEnoughDataError
+from weakspot.core.heads import RepairMaterial
 from weakspot.core.rules import LinearRule
 from weakspot.core.samples import EmbeddingSpace, SampleSet
-from weakspot.core.training_sets import RepairMaterial
-from weakspot.repair.methods.up_weight import UpWeightRepairer
+from weakspot.repair.strategies.reweighting import UpWeightRepairer
 
 
 def _select(slices, training, **parameters):

@@ -4,9 +4,9 @@ import pytest
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.errors import ConfigError, NotEnoughDataError
 from weakspot.core.failures import Side
+from weakspot.core.heads import RepairMaterial
 from weakspot.core.samples import SampleSet
-from weakspot.core.training_sets import RepairMaterial
-from weakspot.repair.methods.worst_group import (
+from weakspot.repair.strategies.groups import (
     GroupDroRepairer,
     WorstClassRepairer,
     WorstSliceRepairer,

@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from weakspot.testing.checks import ConformanceError, checks_for
+from weakspot.testing.checks import checks_for
+from weakspot.testing.part_checks import ConformanceError
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from weakspot.core.roles import ClassifierOutput
-from weakspot.testing.checks import material
+from weakspot.testing import material
 from weakspot.testing.fakes import (
     planted_classifier,
 )

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from weakspot.core.assistants import NOBODY, Assistants
+from weakspot.core.assistants import NO_ASSISTANTS, Assistants
 from weakspot.core.failures import FailureCriterion, Side, class_problems
 from weakspot.core.roles import Discovery
 from weakspot.core.rules import LinearRule
@@ -29,7 +29,7 @@ class MeanDiscoverer:
         criterion: FailureCriterion,
         *,
         seed: int,
-        assistants: Assistants = NOBODY,
+        assistants: Assistants = NO_ASSISTANTS,
     ) -> Discovery:
         slices, notes = [], []
         for problem in class_problems(samples.dataset, samples.rows, criterion):
@@ -61,7 +61,7 @@ def test_check_discoverer__a_right_one_passes():
 
 
 class Remembering(MeanDiscoverer):
-    def discover(self, samples, criterion, *, seed, assistants=NOBODY):
+    def discover(self, samples, criterion, *, seed, assistants=NO_ASSISTANTS):
         found = super().discover(samples, criterion, seed=seed)
         kept = vars(self).setdefault("kept", [])
         kept.extend(found.slices)
@@ -69,27 +69,27 @@ class Remembering(MeanDiscoverer):
 
 
 class Shuffling(MeanDiscoverer):
-    def discover(self, samples, criterion, *, seed, assistants=NOBODY):
+    def discover(self, samples, criterion, *, seed, assistants=NO_ASSISTANTS):
         found = super().discover(samples, criterion, seed=seed)
         np.random.permutation(3)  # noqa: NPY002 - broken on purpose
         return found
 
 
 class ReadingGlobalRandomness(MeanDiscoverer):
-    def discover(self, samples, criterion, *, seed, assistants=NOBODY):
+    def discover(self, samples, criterion, *, seed, assistants=NO_ASSISTANTS):
         found = super().discover(samples, criterion, seed=seed)
         drawn = random.getstate()[1][1]
         return replace(found, notes=(*found.notes, ClassNote(class_name="disc", note=str(drawn))))
 
 
 class Scaling(MeanDiscoverer):
-    def discover(self, samples, criterion, *, seed, assistants=NOBODY):
+    def discover(self, samples, criterion, *, seed, assistants=NO_ASSISTANTS):
         samples.space("clip").embeddings[:] *= 2.0
         return super().discover(samples, criterion, seed=seed)
 
 
 class Unseeded(MeanDiscoverer):
-    def discover(self, samples, criterion, *, seed, assistants=NOBODY):
+    def discover(self, samples, criterion, *, seed, assistants=NO_ASSISTANTS):
         noise = float(np.random.default_rng().random())
         found = super().discover(samples, criterion, seed=seed)
         return replace(
@@ -98,14 +98,14 @@ class Unseeded(MeanDiscoverer):
 
 
 class TrustingTheOrder(MeanDiscoverer):
-    def discover(self, samples, criterion, *, seed, assistants=NOBODY):
+    def discover(self, samples, criterion, *, seed, assistants=NO_ASSISTANTS):
         return super().discover(
             samples.only(samples.rows[: len(samples) // 2]), criterion, seed=seed
         )
 
 
 class PeekingElsewhere(MeanDiscoverer):
-    def discover(self, samples, criterion, *, seed, assistants=NOBODY):
+    def discover(self, samples, criterion, *, seed, assistants=NO_ASSISTANTS):
         found = super().discover(samples, criterion, seed=seed)
         accuracy = float((samples.dataset.predictions == samples.dataset.labels).mean())
         return replace(
@@ -115,18 +115,18 @@ class PeekingElsewhere(MeanDiscoverer):
 
 
 class SilentOnCalmClasses(MeanDiscoverer):
-    def discover(self, samples, criterion, *, seed, assistants=NOBODY):
+    def discover(self, samples, criterion, *, seed, assistants=NO_ASSISTANTS):
         return replace(super().discover(samples, criterion, seed=seed), notes=())
 
 
 class StumblingOverNothing(MeanDiscoverer):
-    def discover(self, samples, criterion, *, seed, assistants=NOBODY):
+    def discover(self, samples, criterion, *, seed, assistants=NO_ASSISTANTS):
         samples.embeddings("clip")[0]
         return super().discover(samples, criterion, seed=seed)
 
 
 class OneSided(MeanDiscoverer):
-    def discover(self, samples, criterion, *, seed, assistants=NOBODY):
+    def discover(self, samples, criterion, *, seed, assistants=NO_ASSISTANTS):
         found = super().discover(samples, criterion, seed=seed)
         return replace(
             found, slices=tuple(one.model_copy(update={"side": None}) for one in found.slices)
@@ -134,7 +134,7 @@ class OneSided(MeanDiscoverer):
 
 
 class Mislabelling(MeanDiscoverer):
-    def discover(self, samples, criterion, *, seed, assistants=NOBODY):
+    def discover(self, samples, criterion, *, seed, assistants=NO_ASSISTANTS):
         found = super().discover(samples, criterion, seed=seed)
         wrong = DataUse(name="?", n_samples=len(samples), digest="0" * 32)
         return replace(
@@ -143,7 +143,7 @@ class Mislabelling(MeanDiscoverer):
 
 
 class Doubling(MeanDiscoverer):
-    def discover(self, samples, criterion, *, seed, assistants=NOBODY):
+    def discover(self, samples, criterion, *, seed, assistants=NO_ASSISTANTS):
         found = super().discover(samples, criterion, seed=seed)
         return replace(found, slices=found.slices * 2)
 

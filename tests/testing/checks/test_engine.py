@@ -1,4 +1,4 @@
-from weakspot.engine.local import LocalEngine
+from weakspot.data.engine.local import LocalEngine
 
 
 class Greedy:

@@ -1,8 +1,7 @@
 import pytest
 
 from weakspot.core.errors import DataError
-from weakspot.testing.checks import ConformanceError
-from weakspot.testing.checks.expectation import expect_refusal
+from weakspot.testing.part_checks import ConformanceError, expect_refusal
 
 
 def test_expect_refusal__another_error_is_named():

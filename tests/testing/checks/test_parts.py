@@ -3,12 +3,10 @@ from functools import cached_property
 
 import pytest
 
-from weakspot.core.registry import ROLES
-from weakspot.core.sending import Sendable
+from weakspot.core.registry import ROLES, Sendable
 from weakspot.testing.checks import checks_for
-from weakspot.testing.checks.expectation import ConformanceError
-from weakspot.testing.checks.parts import can_be_sent, sent
 from weakspot.testing.fakes import PlantedEmbedder
+from weakspot.testing.part_checks import ConformanceError, can_be_sent, sent
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from weakspot.core.errors import NotEnoughDataError
-from weakspot.core.training_sets import TrainingSelection
-from weakspot.repair.methods.plain import PlainRepairer
-from weakspot.repair.methods.pool.random_choice import RandomRepairer
-from weakspot.repair.methods.slice_balanced import SliceBalancedRepairer
-from weakspot.repair.methods.worst_group import WorstSliceRepairer
+from weakspot.core.heads import TrainingSelection
+from weakspot.repair.strategies.groups import WorstSliceRepairer
+from weakspot.repair.strategies.pool import RandomRepairer
+from weakspot.repair.strategies.reweighting import PlainRepairer, SliceBalancedRepairer
 from weakspot.testing.checks import checks_for
 
 

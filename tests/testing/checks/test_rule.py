@@ -17,9 +17,10 @@ from weakspot.core.rules import (
     PredictionRule,
     Rule,
 )
-from weakspot.lexicon.caption_rule import CaptionRule
-from weakspot.testing.checks import ConformanceError, check_rule, checks_for
-from weakspot.testing.planted_features import CLIP_DIMENSION, ENCODER_ID
+from weakspot.testing.checks import check_rule, checks_for
+from weakspot.testing.part_checks import ConformanceError
+from weakspot.testing.planted import CLIP_DIMENSION, ENCODER_ID
+from weakspot.words.caption_rule import CaptionRule
 
 AXES = np.eye(CLIP_DIMENSION, dtype=np.float32)
 GREEN = ColumnRule(column="colour", values=("green",))

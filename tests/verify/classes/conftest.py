@@ -5,7 +5,7 @@ import pytest
 
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.failures import FailureCriterion
-from weakspot.verify.classes.material import ClassMaterial
+from weakspot.verify.classes import ClassMaterial
 
 
 @pytest.fixture

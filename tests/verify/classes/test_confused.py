@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from weakspot.core.statistics import fisher_p
-from weakspot.verify.classes.confused import ask_confused
+from weakspot.verify.classes import ask_confused
 
 
 def test_ask_confused__names_the_pair_and_the_reverse(make_material, birds):

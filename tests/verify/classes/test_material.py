@@ -4,7 +4,7 @@ import numpy as np
 
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.failures import FailureCriterion
-from weakspot.verify.classes.material import ClassMaterial
+from weakspot.verify.classes import ClassMaterial
 
 
 def test_of__counts_samples_and_failures_of_every_class(make_material, birds):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from weakspot.verify.classes.ranks import RankSum, midranks
+from weakspot.core.statistics import RankSum, midranks
 
 
 def test_rank_sum__equals_the_library_with_ties():

@@ -5,7 +5,7 @@ import pytest
 
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.samples import EmbeddingSpace, SampleSet
-from weakspot.verify.classes.shift import (
+from weakspot.verify.class_shift import (
     PENALTY,
     TwoSides,
     ask_shift,

@@ -6,8 +6,7 @@ import pytest
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.failures import FailureCriterion
 from weakspot.core.statistics import fisher_p
-from weakspot.verify.classes.material import ClassMaterial
-from weakspot.verify.classes.whole import ask_whole
+from weakspot.verify.classes import ClassMaterial, ask_whole
 
 
 def test_ask_whole__the_class_that_fails_has_the_exact_p_value(make_material, birds):
@@ -45,8 +44,8 @@ def test_ask_whole__ten_images_of_one_object_count_once(make_material):
 
 
 def test_ask_whole__many_groups_and_classes__one_of_each_group_answers(make_material, monkeypatch):
-    monkeypatch.setattr("weakspot.verify.classes.whole.MOST_GROUPS_DRAWN", 10)
-    monkeypatch.setattr("weakspot.verify.classes.whole.FEW_CLASSES", 1)
+    monkeypatch.setattr("weakspot.verify.classes.MOST_GROUPS_DRAWN", 10)
+    monkeypatch.setattr("weakspot.verify.classes.FEW_CLASSES", 1)
     answers = {"a": {"a": 10, "b": 10}, "b": {"b": 20}}
     groups = [f"g{place // 2}" for place in range(40)]
     grouped = ask_whole(make_material(answers, groups=groups), least=5)[0]

@@ -11,9 +11,8 @@ from weakspot.core.rules import ColumnRule
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
 from weakspot.core.statistics import fisher_p
-from weakspot.verify.elsewhere import measured_elsewhere
 from weakspot.verify.halves import split_halves
-from weakspot.verify.holdout import HoldoutVerifier, fresh_samples
+from weakspot.verify.holdout import HoldoutVerifier, fresh_samples, measured_elsewhere
 from weakspot.verify.organised import organise_slices
 from weakspot.verify.screening import screened
 

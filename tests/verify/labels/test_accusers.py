@@ -5,7 +5,7 @@ from weakspot.core.arrays import unit_rows
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.failures import FailureCriterion, class_problems
 from weakspot.core.samples import EmbeddingSpace, SampleSet
-from weakspot.verify.labels.accusers import (
+from weakspot.verify.labels import (
     BLOCK_FAILURES,
     CHUNK_ROWS,
     class_thresholds,

@@ -12,13 +12,12 @@ from tests.web.conftest import TOKEN
 from weakspot.project.project import Project
 from weakspot.web.application import create_app
 from weakspot.web.auth import login as entering
-from weakspot.web.auth.limits import Rate
-from weakspot.web.jobs.runner import JobRunner
+from weakspot.web.auth.login import Rate
+from weakspot.web.jobs import JobRunner
 from weakspot.web.server_parts import ServerParts
 from weakspot.web.services.workspace import Workspace
-from weakspot.web.state.store import StateStore, now
+from weakspot.web.state.store import InviteRow, StateStore, now, token_hash
 from weakspot.web.state.studies import create_study
-from weakspot.web.state.tables import InviteRow, token_hash
 
 INVITE = "the-token-of-an-invitation"
 

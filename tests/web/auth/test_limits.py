@@ -1,4 +1,4 @@
-from weakspot.web.auth.limits import (
+from weakspot.web.auth.login import (
     FORGOTTEN_AFTER_SECONDS,
     FREE_FAILURES,
     LONGEST_SECONDS,

@@ -5,12 +5,15 @@ from tests.web.auth.conftest import INVITE
 
 from weakspot.core.errors import DataError
 from weakspot.web.auth.address import ServerAddress
-from weakspot.web.auth.limits import FREE_FAILURES
-from weakspot.web.auth.login import Login, accept, invitation_with
-from weakspot.web.auth.people import set_owner_password
+from weakspot.web.auth.login import (
+    FREE_FAILURES,
+    Login,
+    accept,
+    invitation_with,
+    set_owner_password,
+)
 from weakspot.web.problems import RefusedError
-from weakspot.web.roles import Role
-from weakspot.web.state.tables import InviteRow, StudyRow
+from weakspot.web.state.store import InviteRow, Role, StudyRow
 
 
 def _accept(state, *, token=INVITE, name="Ada", login=None, password=None):

@@ -9,12 +9,10 @@ from tests.web.conftest import TOKEN, entered
 
 from weakspot.web.application import create_app
 from weakspot.web.auth import login, middleware
-from weakspot.web.auth.bodies import LARGEST
-from weakspot.web.auth.limits import Rate
-from weakspot.web.auth.middleware import EVERYWHERE, complete_headers
+from weakspot.web.auth.login import Rate
+from weakspot.web.auth.middleware import EVERYWHERE, LARGEST, complete_headers
 from weakspot.web.server_parts import ServerParts
-from weakspot.web.state.store import now
-from weakspot.web.state.tables import SessionRow
+from weakspot.web.state.store import SessionRow, now
 
 
 def _said(path, headers=(), **changes):

@@ -2,18 +2,18 @@ import pytest
 from sqlalchemy import func, select
 
 from weakspot.core.errors import ConfigError
-from weakspot.web.auth.people import (
+from weakspot.web.auth.login import (
+    Sessions,
     clean_name,
     has_owner_with_password,
     hash_password,
     is_right,
     login_of,
     person_by_login,
+    person_of_row,
     set_owner_password,
 )
-from weakspot.web.auth.sessions import Sessions, person_of_row
-from weakspot.web.state.store import now
-from weakspot.web.state.tables import PersonRow, SessionRow
+from weakspot.web.state.store import PersonRow, SessionRow, now
 
 
 def test_clean_name__what_cannot_be_seen__left_out():

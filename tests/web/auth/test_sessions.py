@@ -2,16 +2,15 @@ from datetime import timedelta
 
 from sqlalchemy import func, select
 
-from weakspot.web.auth.people import owner_row
-from weakspot.web.auth.sessions import (
+from weakspot.web.auth.login import (
     LIFETIME,
     REMEMBERED_SECONDS,
     SEEN_AGAIN_AFTER,
     Sessions,
+    owner_row,
     person_of_row,
 )
-from weakspot.web.state.store import now
-from weakspot.web.state.tables import SessionRow, token_hash
+from weakspot.web.state.store import SessionRow, now, token_hash
 
 
 class Clock:

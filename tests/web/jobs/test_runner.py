@@ -13,8 +13,7 @@ import pytest
 from weakspot.core.errors import ConfigError
 from weakspot.project.project import Project
 from weakspot.repair.stage import RepairRequest
-from weakspot.web.jobs.job_view import JobState, JobView
-from weakspot.web.jobs.runner import JobRunner
+from weakspot.web.jobs import JobRunner, JobState, JobView
 from weakspot.web.problems import RefusedError
 from weakspot.web.services.work import ARGUMENTS, KINDS, check_arguments
 from weakspot.web.state.store import StateStore
@@ -128,7 +127,7 @@ def test_cancel__ended_a_moment_ago_and_not_put_away_yet__refused(runner):
 
 
 def test_cancel__worker_that_ignores_signals__is_killed(tmp_path, state, monkeypatch):
-    monkeypatch.setattr("weakspot.web.jobs.process.GRACE_SECONDS", 0.05)
+    monkeypatch.setattr("weakspot.web.jobs.GRACE_SECONDS", 0.05)
     deaf = (
         "import json, signal, time\nfor number in (signal.SIGINT, signal.SIGTERM): signal.signal(number, signal.SIG_IGN)\n"
         "print(json.dumps({'stage': 'deaf', 'done': 0, 'total': None}), flush=True)\nwhile True: time.sleep(1)"
@@ -174,7 +173,7 @@ def test_close__work_under_way__is_interrupted_and_next_runner_resumes_it(tmp_pa
 SERVER = """\
 import sys, time
 from pathlib import Path
-from weakspot.web.jobs.runner import JobRunner
+from weakspot.web.jobs import JobRunner
 from weakspot.web.state.store import StateStore
 folder = Path(sys.argv[1])
 runner = JobRunner(folder, StateStore(f"sqlite:///{folder / 'browser.sqlite'}"), command=(sys.executable, "-c", sys.argv[2]))

@@ -9,9 +9,8 @@ from tests.web.async_calls import run_apart
 from tests.web.conftest import TOKEN, entered
 
 from weakspot.web.application import create_app
-from weakspot.web.services.slices.changes import slice_of
-from weakspot.web.state.store import now
-from weakspot.web.state.tables import ChangeRow, JobRow
+from weakspot.web.services.slice_editing import slice_of
+from weakspot.web.state.store import ChangeRow, JobRow, now
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 import pytest
 from starlette.testclient import TestClient
 
-from weakspot.core.error_score import score_at
+from weakspot.discover.error_score import score_at
 from weakspot.web.application import create_app
 from weakspot.web.services.view import FLOAT32, INT32, UINT8, unpack
 

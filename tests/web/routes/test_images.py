@@ -13,7 +13,7 @@ from tests.web.conftest import TOKEN, entered
 from weakspot.core.dataset import Split
 from weakspot.project.project import Project
 from weakspot.web.application import create_app
-from weakspot.web.auth.bodies import LARGEST_UPLOAD
+from weakspot.web.auth.middleware import LARGEST_UPLOAD
 from weakspot.web.server_parts import ServerParts
 from weakspot.web.services.workspace import Workspace
 from weakspot.web.state.store import StateStore
@@ -82,7 +82,7 @@ def test_image__other_tables__is_not_found(owner):
 
 
 def test_image__file_gone__is_not_found(owner, row, tables, monkeypatch):
-    monkeypatch.setattr("weakspot.media.images.read_location", lambda location: b"no image")
+    monkeypatch.setattr("weakspot.data.images.read_location", lambda location: b"no image")
     assert (
         owner.get(f"/api/images/{row}", params={"tables": tables, "side": 320}).status_code == 404
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from weakspot.web.services.slices.comparison import place_of
+from weakspot.web.services.compare import place_of
 
 
 @pytest.fixture

@@ -10,9 +10,8 @@ import pytest
 from starlette.testclient import TestClient
 from tests.web.conftest import TOKEN, entered
 
-from weakspot.core.dataset import Split
-from weakspot.core.given_labels import as_given
-from weakspot.pipeline.halves import used_rows
+from weakspot.core.dataset import Split, as_given
+from weakspot.run.halves import used_rows
 from weakspot.store.corrections import CORRECTIONS_FILE
 from weakspot.web.application import create_app
 from weakspot.web.server_parts import ServerParts

@@ -7,8 +7,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from weakspot.web.application import create_app
-from weakspot.web.roles import Person, Role
 from weakspot.web.server_parts import person_of
+from weakspot.web.state.store import Person, Role
 
 
 @pytest.fixture

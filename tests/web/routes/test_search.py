@@ -1,7 +1,7 @@
 import pytest
 
 from weakspot.core.run import no_stage_progress
-from weakspot.web.services.generation.requests import counterfactual
+from weakspot.web.services.generate import counterfactual
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from tests.web.conftest import TOKEN, entered
 from weakspot.core.errors import DataError
 from weakspot.web.application import create_app
 from weakspot.web.auth.address import ServerAddress
-from weakspot.web.auth.people import set_owner_password
+from weakspot.web.auth.login import set_owner_password
 from weakspot.web.server_parts import ServerParts
 
 HERE = "http://127.0.0.1:8765"

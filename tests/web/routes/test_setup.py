@@ -7,10 +7,9 @@ from starlette.testclient import TestClient
 from tests.web.conftest import TOKEN, entered
 
 from weakspot.web.application import create_app
-from weakspot.web.jobs.runner import JobRunner
+from weakspot.web.jobs import JobRunner
 from weakspot.web.server_parts import ReadyState, ServerParts
-from weakspot.web.services.setup.places import AllowedPlaces
-from weakspot.web.services.setup.project import begin_setup
+from weakspot.web.services.setup import AllowedPlaces, begin_setup
 from weakspot.web.state.store import StateStore
 
 ROWS = [("cat", "cat", "in"), ("cat", "dog", "out"), ("dog", "dog", "in"), ("dog", "dog", "out")]

@@ -6,11 +6,10 @@ from starlette.testclient import TestClient
 
 from weakspot.project.project import Project
 from weakspot.web.application import create_app
-from weakspot.web.jobs.runner import JobRunner
-from weakspot.web.roles import Person, Role
+from weakspot.web.jobs import JobRunner
 from weakspot.web.server_parts import ServerParts, person_of
 from weakspot.web.services.workspace import Workspace
-from weakspot.web.state.store import StateStore
+from weakspot.web.state.store import Person, Role, StateStore
 
 NOBODY = "0123456789ab"
 TOKEN = "the-owners-token"

@@ -11,13 +11,11 @@ from starlette.testclient import TestClient
 from weakspot.core.run import no_stage_progress
 from weakspot.project.project import Project
 from weakspot.web.application import create_app
-from weakspot.web.jobs.runner import JobRunner
-from weakspot.web.roles import Role
+from weakspot.web.jobs import JobRunner
 from weakspot.web.server_parts import ServerParts
-from weakspot.web.services.studies.repairs import repairs
+from weakspot.web.services.studies import repairs
 from weakspot.web.services.workspace import Workspace
-from weakspot.web.state.store import StateStore, now
-from weakspot.web.state.tables import InviteRow, PersonRow
+from weakspot.web.state.store import InviteRow, PersonRow, Role, StateStore, now
 
 TOKEN = "the-owners-token"
 SOMEWHERE = "AAAAAAAAAAAAAAAA"

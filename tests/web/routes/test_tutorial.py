@@ -3,7 +3,7 @@ import io
 import pytest
 from PIL import Image
 
-from weakspot.web.services.studies.tutorial import N_IMAGES
+from weakspot.web.services.studies import N_IMAGES
 
 
 def test_tutorial__done__is_remembered(owner):

@@ -10,14 +10,14 @@ from tests.planted_project import planted_project
 from weakspot.core.assistants import Assistants
 from weakspot.core.run import no_stage_progress
 from weakspot.core.samples import SampleSet
-from weakspot.pipeline.preparation import EmbedResult, Prepared
-from weakspot.pipeline.settings import Settings
 from weakspot.project.project import Project
+from weakspot.run.preparation import EmbedResult, Prepared
+from weakspot.run.settings import Settings
 from weakspot.store.project import ProjectStore
 from weakspot.testing.fakes import PlantedEmbedder
 from weakspot.testing.planted import plant
 from weakspot.testing.planted_problems import rare
-from weakspot.web.services.attributes import columns as attribute_columns
+from weakspot.web.services import attributes as attribute_columns
 from weakspot.web.services.workspace import Workspace
 
 ATTRIBUTE_SETTINGS = """\

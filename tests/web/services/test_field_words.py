@@ -3,7 +3,7 @@ from typing import Annotated
 import pytest
 from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
-from weakspot.web.services.field_words import UNLIKE_AN_ID, field_words
+from weakspot.web.services.view import UNLIKE_AN_ID, field_words
 
 
 def _refuse(text: str) -> str:

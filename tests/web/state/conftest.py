@@ -12,10 +12,8 @@ from urllib.parse import quote
 import psycopg
 import pytest
 
-from weakspot.web.roles import Person, Role
-from weakspot.web.state.store import StateStore, now
+from weakspot.web.state.store import Person, PersonRow, Role, StateStore, StudyRow, now
 from weakspot.web.state.studies import create_study
-from weakspot.web.state.tables import PersonRow, StudyRow
 
 PROGRAMS = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
 

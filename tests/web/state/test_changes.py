@@ -4,7 +4,7 @@ import asyncio
 
 from tests.web.async_calls import run_apart
 
-from weakspot.web.live import LiveChanges, LiveState
+from weakspot.web.server_parts import LiveChanges, LiveState
 from weakspot.web.state.changes import NewChange, changes_of, keep_change, version_of
 from weakspot.web.state.store import StateStore
 

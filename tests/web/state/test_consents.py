@@ -3,11 +3,15 @@
 import pytest
 
 from weakspot.web.problems import RefusedError
-from weakspot.web.roles import Person, Role
-from weakspot.web.state.consents import agree, answer_attention, consent_of, consents_of
-from weakspot.web.state.store import StateStore, now
-from weakspot.web.state.studies import StudyOptions, create_study
-from weakspot.web.state.tables import PersonRow
+from weakspot.web.state.store import Person, PersonRow, Role, StateStore, now
+from weakspot.web.state.studies import (
+    StudyOptions,
+    agree,
+    answer_attention,
+    consent_of,
+    consents_of,
+    create_study,
+)
 
 
 @pytest.fixture

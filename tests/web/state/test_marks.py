@@ -3,7 +3,7 @@
 import pytest
 
 from weakspot.web.problems import RefusedError
-from weakspot.web.services.mark_book import MarkKind
+from weakspot.web.services.workspace import MarkKind
 from weakspot.web.state.changes import NewChange, changes_of, refuse_stale, version_of
 from weakspot.web.state.marks import (
     MARKS,

@@ -5,9 +5,8 @@ import pytest
 from sqlalchemy import update
 
 from weakspot.web.problems import RefusedError
-from weakspot.web.state.people import own_figures, report_activity, seconds_by_class
-from weakspot.web.state.store import now
-from weakspot.web.state.tables import ActivityRow, PersonRow
+from weakspot.web.state.store import ActivityRow, PersonRow, now
+from weakspot.web.state.studies import own_figures, report_activity, seconds_by_class
 
 
 def _came(state, person, *, ago: float) -> None:

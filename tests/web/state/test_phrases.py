@@ -6,12 +6,16 @@ from sqlalchemy.exc import IntegrityError
 
 from weakspot.core.errors import DataError
 from weakspot.web.problems import RefusedError
-from weakspot.web.roles import Role
-from weakspot.web.services.studies.table import PhraseFigures
-from weakspot.web.state.people import report_activity
-from weakspot.web.state.phrases import keep_phrase, mark_accepted, phrases_of, study_phrases
-from weakspot.web.state.studies import open_or_close
-from weakspot.web.state.tables import PersonRow
+from weakspot.web.services.studies import PhraseFigures
+from weakspot.web.state.store import PersonRow, Role
+from weakspot.web.state.studies import (
+    keep_phrase,
+    mark_accepted,
+    open_or_close,
+    phrases_of,
+    report_activity,
+    study_phrases,
+)
 
 SAID = {
     "class_title": "disc",

@@ -9,8 +9,7 @@ from alembic.migration import MigrationContext
 from sqlalchemy import func, inspect, select, text
 
 from weakspot.core.errors import ConfigError, DataError, UnavailableError
-from weakspot.web.state.store import StateStore, configuration, now
-from weakspot.web.state.tables import SessionRow, StudyRow, Table
+from weakspot.web.state.store import SessionRow, StateStore, StudyRow, Table, configuration, now
 
 N_OPENERS = 4
 OPEN = (

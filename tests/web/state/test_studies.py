@@ -4,19 +4,19 @@ import pytest
 
 from weakspot.core.errors import DataError
 from weakspot.web.problems import RefusedError
-from weakspot.web.roles import Person, Role
-from weakspot.web.state.people import finish_class, participants
+from weakspot.web.state.store import InviteRow, Person, Role, token_hash
 from weakspot.web.state.studies import (
     create_study,
+    finish_class,
     invites_of,
     make_invite,
     open_or_close,
+    participants,
     require_class,
     revoke_invite,
     studies_for,
     study_of,
 )
-from weakspot.web.state.tables import InviteRow, token_hash
 
 
 def _status(state, person: Person, study_id: str | None, title: str) -> int:

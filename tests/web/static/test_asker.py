@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from weakspot.web.static.asker import Asker, Question, answer_key
+from weakspot.web.static import Asker, Question, answer_key
 
 
 @pytest.fixture

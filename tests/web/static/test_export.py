@@ -9,7 +9,7 @@ from weakspot.core.errors import ConfigError, StoreError
 from weakspot.project.project import Project
 from weakspot.web.services.workspace import Workspace
 from weakspot.web.state.store import StateStore
-from weakspot.web.static.export import MARKER, ExportRequest, export_static
+from weakspot.web.static import MARKER, ExportRequest, export_static
 
 SECRET = """
 [generator]
@@ -151,9 +151,9 @@ def test_export__project_is_not_changed(exported, told_folder):
 def test_export__history_of_phrases_comes_from_a_copy_of_the_state(
     own_folder, built_pages, tmp_path
 ):
-    from weakspot.web.services.studies.table import PhraseFigures
-    from weakspot.web.state.phrases import keep_phrase
-    from weakspot.web.static.asker import READER
+    from weakspot.web.services.studies import PhraseFigures
+    from weakspot.web.state.studies import keep_phrase
+    from weakspot.web.static import READER
 
     state = StateStore.beside(Project.open(own_folder).store.data)
     _add_owner(state, READER)
@@ -174,8 +174,7 @@ def test_export__history_of_phrases_comes_from_a_copy_of_the_state(
 
 
 def _add_owner(state, person):
-    from weakspot.web.state.store import now
-    from weakspot.web.state.tables import PersonRow
+    from weakspot.web.state.store import PersonRow, now
 
     with state.writing() as rows:
         rows.add(

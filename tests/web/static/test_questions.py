@@ -2,8 +2,7 @@ import base64
 
 import numpy as np
 
-from weakspot.web.static.asker import Question
-from weakspot.web.static.questions import Reading, digests_in, only_exported
+from weakspot.web.static import Question, Reading, digests_in, only_exported
 
 
 def _packed(values, kind):

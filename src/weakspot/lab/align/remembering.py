@@ -9,11 +9,10 @@ import numpy as np
 
 from weakspot.core.arrays import FloatArray, unit_rows
 from weakspot.core.errors import ConfigError, DataError
-from weakspot.core.projection import TextProjection
 from weakspot.core.registry import part_class
 from weakspot.core.roles import Embedder
-from weakspot.core.text_memory import EncodeSentences, TextMemory, bare_phrase
 from weakspot.lab.align.evaluation import class_embeddings, phrasings
+from weakspot.models.text_side import EncodeSentences, TextMemory, TextProjection, bare_phrase
 
 PHRASES_PER_CALL = 1024
 TEXT_TOWER_FILE = "text.onnx"

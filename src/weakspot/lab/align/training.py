@@ -12,11 +12,9 @@ from typing import Literal
 
 import numpy as np
 
-from weakspot.core.arrays import FloatArray, IntArray, unit_rows
+from weakspot.core.arrays import FloatArray, IntArray, generator, unit_rows
 from weakspot.core.bounds import Count, Positive, check_bounds
 from weakspot.core.errors import DataError
-from weakspot.core.projection import TextProjection
-from weakspot.core.seeding import generator
 from weakspot.lab.align.evaluation import recall_at
 from weakspot.lab.align.network import (
     Adam,
@@ -29,6 +27,7 @@ from weakspot.lab.align.network import (
     presence,
 )
 from weakspot.lab.align.pairs import PairGroup
+from weakspot.models.text_side import TextProjection
 
 Progress = Callable[[int, int, float], None]
 

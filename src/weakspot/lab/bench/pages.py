@@ -6,8 +6,8 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from weakspot.data.charts import bar_groups
 from weakspot.lab.bench.scores import MethodScore, TableRow, group_rows
-from weakspot.media.charts import bar_groups
 
 JOURNAL = "scores.jsonl"
 

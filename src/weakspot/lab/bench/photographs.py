@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from weakspot.core.arrays import BoolArray, FloatArray, IntArray
+from weakspot.core.arrays import BoolArray, FloatArray, IntArray, generator
 from weakspot.core.assistants import Assistants
 from weakspot.core.dataset import Dataset, Task
 from weakspot.core.errors import ConfigError
@@ -14,8 +14,7 @@ from weakspot.core.failures import class_problems
 from weakspot.core.roles import Embedder
 from weakspot.core.run import StageProgress, no_stage_progress
 from weakspot.core.samples import EmbeddingSpace, SampleSet
-from weakspot.core.seeding import generator
-from weakspot.embed.phrases import embed_phrases
+from weakspot.data.embed import embed_phrases
 from weakspot.lab.bench.images import (
     Photograph,
     bench_folder,
@@ -25,14 +24,13 @@ from weakspot.lab.bench.images import (
 )
 from weakspot.lab.bench.problem import BenchProblem, KnownSlice
 from weakspot.lab.bench.worlds import halve_problem, without_metadata
-from weakspot.pipeline.models.classification import classify
-from weakspot.pipeline.models.embedder_choice import choose_embedder
-from weakspot.pipeline.models.embedding import embed
-from weakspot.pipeline.settings import DataSettings, PartSettings, Settings
-from weakspot.pipeline.wiring import build_classifier, build_engine
-from weakspot.project.demo_network import network, untrained_head
+from weakspot.project.demo import network, untrained_head
 from weakspot.project.project import Project
-from weakspot.repair.head_training import HeadTrainer
+from weakspot.repair.training.trainer import HeadTrainer
+from weakspot.run.classification import classify
+from weakspot.run.embedding import choose_embedder, embed
+from weakspot.run.settings import DataSettings, PartSettings, Settings
+from weakspot.run.wiring import build_classifier, build_engine
 
 TRAINING_SHARE = 0.4
 RARE_SHARE = 0.05

@@ -3,14 +3,14 @@
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from weakspot.assign.columns import AssignedColumn, with_free_names
 from weakspot.core.arrays import BoolArray
-from weakspot.core.assistants import NOBODY, Assistants
+from weakspot.core.assistants import NO_ASSISTANTS, Assistants
 from weakspot.core.failures import FailureCriterion, Side
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
-from weakspot.pipeline.attributes.assignment import told_from_words, with_attribute_columns
-from weakspot.pipeline.settings import Settings
+from weakspot.run.attributes import told_from_words, with_attribute_columns
+from weakspot.run.settings import Settings
+from weakspot.words.attribute_columns import AssignedColumn, with_free_names
 
 ProblemKind = Literal["rare", "correlation", "noisy-label", "several", "null"]
 
@@ -62,7 +62,7 @@ class BenchProblem:
     confirmation: SampleSet
     truths: tuple[KnownSlice, ...]
     fresh: SampleSet | None = None
-    assistants: Assistants = NOBODY
+    assistants: Assistants = NO_ASSISTANTS
     criterion: FailureCriterion = field(default_factory=FailureCriterion)
 
     @property

@@ -24,11 +24,11 @@ from weakspot.lab.bench.scores import (
     table_rows,
     truth_scores,
 )
-from weakspot.lexicon.wordnet import are_synonyms
-from weakspot.pipeline.settings import DiscoverSettings, Settings
-from weakspot.pipeline.stage_clock import library_versions
-from weakspot.pipeline.wiring import build_describer, build_discoverers, build_verifier, buildable
+from weakspot.run.settings import DiscoverSettings, Settings
+from weakspot.run.stage_clock import library_versions
+from weakspot.run.wiring import build_describer, build_discoverers, build_verifier, buildable
 from weakspot.verify.screening import screened
+from weakspot.words.wordnet import are_synonyms
 
 CHANCE = "chance"
 MEGABYTE = 2**20

@@ -5,14 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from weakspot.core.arrays import BoolArray, IntArray
+from weakspot.core.arrays import BoolArray, IntArray, child_seed, generator
 from weakspot.core.assistants import Assistants
 from weakspot.core.dataset import METADATA_PREFIX, Dataset, Split
 from weakspot.core.errors import ConfigError
-from weakspot.core.seeding import child_seed, generator
 from weakspot.lab.bench.problem import BenchProblem, KnownSlice, ProblemKind
-from weakspot.testing.planted import DEFAULT_CLASSES, PlantedWorld, plant
-from weakspot.testing.planted_features import phrase_embeddings
+from weakspot.testing.planted import DEFAULT_CLASSES, PlantedWorld, phrase_embeddings, plant
 from weakspot.testing.planted_problems import PlantedProblem, label_noise, nothing
 from weakspot.testing.scenes import FACTORS, SYNONYMS
 from weakspot.verify.halves import split_halves

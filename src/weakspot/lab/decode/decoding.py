@@ -8,20 +8,19 @@ from typing import ClassVar, Literal
 import numpy as np
 from PIL import Image
 
-from weakspot.core.arrays import FloatArray
+from weakspot.core.arrays import FloatArray, child_seed
 from weakspot.core.dataset import Task
 from weakspot.core.errors import ConfigError
 from weakspot.core.evidence import Share
 from weakspot.core.failures import Side, describe_criterion
-from weakspot.core.generation_requests import GenerationRequest, GenerationResult, rejections
+from weakspot.core.generated import GenerationRequest, GenerationResult, rejections
 from weakspot.core.record import Record
 from weakspot.core.roles import GeneratedImage, ImageGenerator
 from weakspot.core.run import RunRecord
-from weakspot.core.seeding import child_seed
-from weakspot.embed.phrases import embed_phrases
-from weakspot.generation.service.predictions import GeneratedPredictions
-from weakspot.generation.service.service import GeneratorService, service_for
-from weakspot.generation.service.tools import GenerationTools
+from weakspot.data.embed import embed_phrases
+from weakspot.generate.predictions import GeneratedPredictions
+from weakspot.generate.project_generator import GenerationTools
+from weakspot.generate.service import GeneratorService, service_for
 from weakspot.lab.decode.space import (
     Decoder,
     chosen_slice,
@@ -31,8 +30,8 @@ from weakspot.lab.decode.space import (
     normal_in_space,
     refuse_other_space,
 )
-from weakspot.lexicon.captions import plain_caption
 from weakspot.project.project import Project
+from weakspot.words.captions import plain_caption
 
 SeriesName = Literal["harder", "easier"]
 SERIES: tuple[SeriesName, SeriesName] = ("harder", "easier")

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from PIL import Image, ImageOps
 
+from weakspot.data.image_grid import labelled_grid
 from weakspot.lab.decode.decoding import DecodedDirection, DecodedImage, DecodedPoint, DecodeResult
-from weakspot.media.image_grid import labelled_grid
-from weakspot.pipeline.output_folder import written
 from weakspot.report.wording import count, interval, percent
+from weakspot.run.reporting import written
 
 SHEET, TABLE, DATA, IMAGES = "decoded.png", "metadata.csv", "decoded.json", "images"
 COLUMNS = (

@@ -14,8 +14,8 @@ from weakspot.core.roles import DecodesEmbeddings, Embedder, ImageGenerator
 from weakspot.core.rules import LinearRule, MembershipRule
 from weakspot.core.run import RunRecord
 from weakspot.core.slices import FailureSlice
-from weakspot.embed.phrases import embed_phrases
-from weakspot.pipeline.preparation import CLIP, Prepared
+from weakspot.data.embed import embed_phrases
+from weakspot.run.preparation import CLIP, Prepared
 
 SMALLEST_ANGLE = 1e-6
 LARGEST_ALPHA = 1.0

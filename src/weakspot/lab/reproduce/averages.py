@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from weakspot.core.seeding import generator
+from weakspot.core.arrays import generator
 from weakspot.lab.reproduce.figures import Measured
 
 RESAMPLES = 2000

@@ -8,10 +8,10 @@ from weakspot.core.roles import ImageGenerator
 from weakspot.lab.reproduce.expected_files import DataSet
 from weakspot.lab.reproduce.labelled_files import read_files
 from weakspot.lab.reproduce.request import ReproduceRequest
-from weakspot.pipeline.settings import SETTINGS_FILE, DataSettings
-from weakspot.pipeline.wiring import build_part
 from weakspot.project.new_settings import recommended_settings
 from weakspot.project.project import Project
+from weakspot.run.settings import SETTINGS_FILE, DataSettings
+from weakspot.run.wiring import build_part
 
 PROJECTS, IMAGES, MANIFEST = "projects", "images", "manifest.csv"
 

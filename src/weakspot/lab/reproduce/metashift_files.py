@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
+from weakspot.core.arrays import generator
 from weakspot.core.dataset import Split
 from weakspot.core.errors import DataError
-from weakspot.core.seeding import generator
 from weakspot.lab.reproduce.expected_files import DataSet
 from weakspot.lab.reproduce.labelled_files import image_files
 from weakspot.lab.reproduce.photographs import ImageList

@@ -12,12 +12,12 @@ from weakspot.core.arrays import AnyArray, FloatArray, IntArray
 from weakspot.core.dataset import Split
 from weakspot.core.errors import DataError
 from weakspot.core.roles import Embedder
+from weakspot.data.images import decode_image
 from weakspot.lab.reproduce.cifar_files import read_records
 from weakspot.lab.reproduce.expected_files import DataSet
 from weakspot.lab.reproduce.labelled_files import CIFAR_100
-from weakspot.media.images import decode_image
-from weakspot.pipeline.models.embedder_choice import choose_embedder
-from weakspot.pipeline.settings import EmbedderSettings
+from weakspot.run.embedding import choose_embedder
+from weakspot.run.settings import EmbedderSettings
 
 CELEBA = DataSet(
     name="CelebA",

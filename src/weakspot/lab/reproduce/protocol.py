@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from weakspot.core.arrays import child_seed, generator
 from weakspot.core.errors import ConfigError
 from weakspot.core.record import Record
-from weakspot.core.seeding import child_seed, generator
 from weakspot.lab.reproduce.figures import Measured, PaperFigures
 from weakspot.lab.reproduce.request import ReproduceRequest
 

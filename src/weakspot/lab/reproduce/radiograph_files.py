@@ -7,10 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from weakspot.core.arrays import AnyArray, BoolArray, IntArray
+from weakspot.core.arrays import AnyArray, BoolArray, IntArray, generator
 from weakspot.core.dataset import Split
 from weakspot.core.errors import DataError
-from weakspot.core.seeding import generator
 from weakspot.lab.reproduce.expected_files import DataSet
 from weakspot.lab.reproduce.labelled_files import SUFFIXES
 

@@ -18,7 +18,7 @@ from weakspot.lab.reproduce.writing import (
     reproduction_of,
     write_reproduction,
 )
-from weakspot.pipeline.stage_clock import library_versions
+from weakspot.run.stage_clock import library_versions
 from weakspot.store import atomic
 
 STEPS = "steps"

@@ -16,7 +16,7 @@ from weakspot.lab.reproduce.figures import (
 )
 from weakspot.lab.reproduce.protocol import PaperTable, Protocol, Results
 from weakspot.lab.reproduce.request import ReproduceRequest
-from weakspot.pipeline.stage_clock import library_versions
+from weakspot.run.stage_clock import library_versions
 from weakspot.store import atomic
 
 RESULTS, TABLES, FIGURES = "results.json", "tables.md", "figures.csv"

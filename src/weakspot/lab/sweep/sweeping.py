@@ -8,9 +8,9 @@ from weakspot.core.dataset import Split
 from weakspot.core.errors import ConfigError, NotEnoughDataError
 from weakspot.core.repairs import ArmMeasurement, GroupChange, GroupKind, RepairArm
 from weakspot.lab.sweep.table import SweepPoint, SweepTable, sweep_files
-from weakspot.pipeline.halves import CONFIRMATION
 from weakspot.project.project import Project
 from weakspot.repair.bench import RepairBench
+from weakspot.run.halves import CONFIRMATION
 
 METHOD = "synthetic"
 DEBUG_WEIGHTS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)

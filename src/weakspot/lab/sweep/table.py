@@ -5,10 +5,10 @@ import io
 import json
 from html import escape
 
+from weakspot.core.evidence import GivenGroups
 from weakspot.core.record import Record
 from weakspot.core.repairs import GroupChange
-from weakspot.core.spreads import GivenGroups
-from weakspot.media.charts import ChartPoint, line_chart, scatter
+from weakspot.data.charts import ChartPoint, line_chart, scatter
 
 MAX_LOSS = 0.01
 

@@ -1,40 +1,155 @@
-"""What to do about the findings of a run, ranked, with the files that those need who do it."""
+"""What to do about the findings of a run, ranked, with the files and the training weights that those need who do it."""
 
 import shlex
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
-from weakspot.core.advice import Advice, AdviceKind
 from weakspot.core.arrays import IntArray
-from weakspot.core.dataset import Split
-from weakspot.core.errors import WeakspotError
+from weakspot.core.dataset import Dataset, Split
+from weakspot.core.errors import DataError, NotEnoughDataError, UnavailableError, WeakspotError
 from weakspot.core.failures import FailureCriterion
-from weakspot.core.heads import Head
-from weakspot.core.preflight import CheckState
-from weakspot.core.run import ClassNote, RunRecord
+from weakspot.core.heads import Head, RepairMaterial, TrainingSelection
+from weakspot.core.repairs import RepairPlan
+from weakspot.core.run import Advice, AdviceKind, CheckState, ClassNote, RunRecord
 from weakspot.core.samples import SampleSet
-from weakspot.core.training_sets import TrainingSelection
-from weakspot.pipeline.halves import used_rows
-from weakspot.pipeline.preparation import FEATURES, Prepared
-from weakspot.pipeline.settings import Settings
-from weakspot.pipeline.wiring import build_label_checker
-from weakspot.repair.advice import files, wording
-from weakspot.repair.advice.forecast import forecast_gain, gain_interval
-from weakspot.repair.advice.kinds import ImageKind, KindFinder, has_class
-from weakspot.repair.advice.learning_curve import CurveMaterial, draw_curve, weigh_kind
-from weakspot.repair.advice.material import CurveBuilder
-from weakspot.repair.advice.measured import MeasuredRepair, best_repair
-from weakspot.repair.advice.pool_choice import choose_from_pool
-from weakspot.repair.advice.ranking import in_order
-from weakspot.repair.advice.weights import recommended_plan, selection_of, write_weights
-from weakspot.repair.advice.wishes import Wish
+from weakspot.repair.advice import files
+from weakspot.repair.advice import files as wording
+from weakspot.repair.advice.collection import CollectionNeed, choose_from_pool
+from weakspot.repair.advice.kinds import (
+    ImageKind,
+    KindFinder,
+    MeasuredRepair,
+    best_repair,
+    has_class,
+    with_embedding,
+)
+from weakspot.repair.advice.learning_curve import (
+    CurveBuilder,
+    CurveMaterial,
+    draw_curve,
+    forecast_gain,
+    gain_interval,
+    weigh_kind,
+)
 from weakspot.repair.bench import RepairBench
-from weakspot.repair.collecting.needs import rows_to_match
-from weakspot.repair.export import WEIGHTS_FILE
+from weakspot.repair.collecting_needs import rows_to_match
+from weakspot.repair.export import (
+    GROUP_OBJECTIVES_FILE,
+    ROWS_FILE,
+    WEIGHTS_FILE,
+    write_training_lists,
+)
+from weakspot.run.halves import used_rows
+from weakspot.run.preparation import FEATURES, Prepared
+from weakspot.run.settings import Settings
+from weakspot.run.wiring import build_label_checker, build_part
+from weakspot.store.atomic import write_bytes
+
+AFTER_FIGURES = 3
+TIERS = {
+    AdviceKind.MEND_SETUP: 0,
+    AdviceKind.CHECK_LABELS: 1,
+    AdviceKind.RETRAIN: 2,
+    AdviceKind.LABEL: 2,
+    AdviceKind.COLLECT: 2,
+    AdviceKind.GENERATE: 4,
+    AdviceKind.ACCEPT: 5,
+}
+ORDER = tuple(TIERS)
+
+
+def in_order(advice: Sequence[Advice], failures: Mapping[str, int]) -> tuple[Advice, ...]:
+    """Return advice, best first.
+
+    What makes everything else doubtful comes first: the set-up, then labels. Then what will clearly help, by how many failures it will
+    resolve, and of one finding first what can be done at once; then what may help; then what only remains.
+
+    Args:
+        advice: in any order.
+        failures: of every subject, how many evaluation images fail.
+    """
+    worth: dict[str, float] = {}
+    for one in advice:
+        resolved = max(one.gain or 0.0, 0.0) * failures.get(one.subject, 0)
+        worth[one.subject] = max(worth.get(one.subject, 0.0), resolved)
+    return tuple(
+        sorted(
+            advice,
+            key=lambda one: (
+                _tier(one),
+                -worth[one.subject],
+                -failures.get(one.subject, 0),
+                one.subject,
+                ORDER.index(one.kind),
+            ),
+        )
+    )
+
+
+def _tier(one: Advice) -> int:
+    tier = TIERS[one.kind]
+    is_sure = one.gain_interval is not None and one.gain_interval.low > 0
+    is_unsure = tier == TIERS[AdviceKind.LABEL] and not is_sure
+    return AFTER_FIGURES if is_unsure else tier
+
+
+def recommended_plan(record: RunRecord, measured: Sequence[MeasuredRepair]) -> RepairPlan | None:
+    """Return the plan whose weights are worth taking; None if there is none.
+
+    That is the one that helped most of those that weigh training samples only. Where nothing could be retrained here, it is the
+    one that was asked for.
+    """
+    helpful = [one for one in measured if one.helps and not one.n_added]
+    if helpful:
+        return max(helpful, key=lambda one: one.change.gained - one.change.lost).plan
+    return next((result.plan for result in record.repairs if result.needs), None)
+
+
+def selection_of(
+    plan: RepairPlan, record: RunRecord, prepared: Prepared
+) -> TrainingSelection | None:
+    """Return which training samples a plan takes and how much each counts; None if that cannot be done here."""
+    samples = prepared.samples
+    rows = samples.dataset.rows_of(Split.TRAIN)
+    if FEATURES in samples.spaces:
+        rows = with_embedding(samples, rows, FEATURES)
+    slices = record.slices_by_id()
+    material = RepairMaterial(
+        training=samples.only(rows, name="training samples"),
+        evidence={entry.slice_id: entry for entry in record.evidence},
+        n_failures=sum(entry.failures_inside for entry in record.evidence),
+        seed=plan.seed,
+        assistants=prepared.assistants,
+    )
+    try:
+        part = build_part("repairers", plan.repairer, plan.parameters, where="[repair] parameters")
+        found: TrainingSelection = part.select(
+            [slices[name] for name in plan.slice_ids if name in slices], material
+        )
+    except (NotEnoughDataError, DataError, UnavailableError):
+        return None
+    return found
+
+
+def write_weights(folder: Path, selection: TrainingSelection | None, dataset: Dataset) -> bool:
+    """Write the training lists into a folder and return whether there are any; what an earlier run left is removed."""
+    names = (WEIGHTS_FILE, ROWS_FILE, GROUP_OBJECTIVES_FILE)
+    with tempfile.TemporaryDirectory() as place:
+        written = () if selection is None else write_training_lists(Path(place), selection, dataset)
+        fresh = {path.name: path.read_bytes() for path in written}
+    for name in names:
+        if name in fresh:
+            folder.mkdir(parents=True, exist_ok=True)
+            write_bytes(folder / name, fresh[name])
+        else:
+            (folder / name).unlink(missing_ok=True)
+    return bool(fresh)
+
 
 ADVICE_NOTE = "advice"
 MOST_CURVES = 3
@@ -121,11 +236,11 @@ class Advisor:
             return None
 
     @cached_property
-    def wishes(self) -> tuple[Wish, ...]:
+    def wishes(self) -> tuple[CollectionNeed, ...]:
         """Return what every finding could do with, and what that would bring."""
         return tuple(self._wish(kind) for kind in self._kinds)
 
-    def _wish(self, kind: ImageKind) -> Wish:
+    def _wish(self, kind: ImageKind) -> CollectionNeed:
         samples, seed = self.prepared.samples, self.settings.seed
         material = self._materials.get(kind.subject)
         curve = None if material is None else draw_curve(material, seed=seed)
@@ -134,7 +249,7 @@ class Advisor:
         )
         n_wanted = _counted(kind, samples) if forecast is None else forecast.n_wanted
         choice = choose_from_pool(kind, samples, self.criterion, n_wanted=n_wanted or 0, seed=seed)
-        return Wish(
+        return CollectionNeed(
             kind=kind,
             choice=choice,
             n_wanted=n_wanted,
@@ -230,7 +345,7 @@ class Advisor:
                 command=self._command("repair"),
             )
 
-    def _wanting(self, wish: Wish) -> Iterator[Advice]:
+    def _wanting(self, wish: CollectionNeed) -> Iterator[Advice]:
         """Yield what to label or collect, if that may help; where nothing can be had, also how to generate it."""
         kind, forecast = wish.kind, wish.forecast
         if not wish.may_help:
@@ -260,7 +375,7 @@ class Advisor:
                 + shlex.join(["--class", kind.class_name, kind.words[0], "--to", "generated"]),
             )
 
-    def _adding(self, wish: Wish) -> str:
+    def _adding(self, wish: CollectionNeed) -> str:
         """Return the command that trains with what was labelled; empty if there is nothing to label, or labels are there already."""
         is_labelled = wish.choice.is_labelled
         if not len(is_labelled) or (is_labelled.all() and wish.kind.slice_ is None):
@@ -275,7 +390,7 @@ class Advisor:
         labels = shlex.quote(str(self.folder / files.LABEL_FILE))
         return f"{repair} --method pool-labelled --budget {budget} --labels {labels}"
 
-    def _accepting(self, wish: Wish) -> Advice:
+    def _accepting(self, wish: CollectionNeed) -> Advice:
         kind = wish.kind
         return Advice(
             kind=AdviceKind.ACCEPT,

@@ -1,30 +1,378 @@
-"""The login: tokens, passwords and invitations become sessions; whoever guesses has to wait."""
+"""The login: tokens, passwords and invitations become sessions; whoever guesses has to wait.
+
+Passwords are kept as hashes only. A browser holds a random token, of which the state holds the hash.
+"""
 
 import hmac
+import math
 import secrets
 import threading
+import time
+import unicodedata
+from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cache
 
-from sqlalchemy import update
+from argon2 import PasswordHasher
+from argon2.exceptions import Argon2Error, InvalidHashError
+from sqlalchemy import delete, func, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from weakspot.core.errors import DataError
+from weakspot.core.errors import ConfigError, DataError
 from weakspot.web.auth.address import ServerAddress
-from weakspot.web.auth.limits import Buckets, Lockouts, Rate
-from weakspot.web.auth.people import (
-    clean_name,
-    hash_password,
-    is_right,
-    login_of,
-    owner_row,
-    person_by_login,
-)
-from weakspot.web.auth.sessions import OpenedSession, Sessions, person_of_row
 from weakspot.web.problems import RefusedError
-from weakspot.web.roles import Person, Role
-from weakspot.web.state.store import StateStore, now
-from weakspot.web.state.tables import InviteRow, PersonRow, StudyRow, token_hash
+from weakspot.web.state.store import (
+    InviteRow,
+    Person,
+    PersonRow,
+    Role,
+    SessionRow,
+    StateStore,
+    StudyRow,
+    now,
+    token_hash,
+)
+
+MOST_BUCKETS = 20_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rate:
+    """How often.
+
+    Args:
+        burst: requests at once.
+        a_second: requests a second in the long run.
+    """
+
+    burst: float
+    a_second: float
+
+
+class Buckets:
+    """One bucket of requests for everybody who asks; those who have not asked for long are forgotten.
+
+    Args:
+        rate: how often everybody may ask.
+        clock: seconds that only grow.
+    """
+
+    def __init__(self, rate: Rate, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate = rate
+        self._clock = clock
+        self._guard = threading.Lock()
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, key: str) -> int:
+        """Take one request out of somebody's bucket: return 0, or in how many seconds there is one again."""
+        with self._guard:
+            left = self._now_left(key)
+            if left < 1:
+                return max(1, math.ceil((1 - left) / self._rate.a_second))
+            self._put(key, left - 1)
+            return 0
+
+    def give_back(self, key: str) -> None:
+        """Put a request back that should not have counted."""
+        with self._guard:
+            self._put(key, min(self._rate.burst, self._now_left(key) + 1))
+
+    def _now_left(self, key: str) -> float:
+        left, since = self._left.get(key, (self._rate.burst, self._clock()))
+        return min(self._rate.burst, left + (self._clock() - since) * self._rate.a_second)
+
+    def _put(self, key: str, left: float) -> None:
+        self._left[key] = (left, self._clock())
+        self._left.move_to_end(key)
+        while len(self._left) > MOST_BUCKETS:
+            self._left.popitem(last=False)
+
+
+FREE_FAILURES = 5
+FIRST_SECONDS = 10.0
+LONGEST_SECONDS = 900.0
+FORGOTTEN_AFTER_SECONDS = 3600.0
+MAX_LOCKOUTS = 20_000
+
+
+class Lockouts:
+    """Who failed how often.
+
+    Args:
+        clock: seconds that only grow.
+    """
+
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._guard = threading.Lock()
+        self._failures: OrderedDict[tuple[str, str], tuple[int, float]] = OrderedDict()
+
+    def seconds_left(self, login: str, address: str) -> int:
+        """Return for how long a login is still closed to an address; 0 if it is open."""
+        with self._guard:
+            count, last = self._known(login, address)
+            if count < FREE_FAILURES:
+                return 0
+            wait: float = min(LONGEST_SECONDS, FIRST_SECONDS * 2.0 ** (count - FREE_FAILURES))
+            return max(0, math.ceil(last + wait - self._clock()))
+
+    def failed(self, login: str, address: str) -> None:
+        with self._guard:
+            count, _ = self._known(login, address)
+            self._failures[login, address] = (count + 1, self._clock())
+            self._failures.move_to_end((login, address))
+            while len(self._failures) > MAX_LOCKOUTS:
+                self._failures.popitem(last=False)
+
+    def succeeded(self, login: str, address: str) -> None:
+        with self._guard:
+            self._failures.pop((login, address), None)
+
+    def _known(self, login: str, address: str) -> tuple[int, float]:
+        count, last = self._failures.get((login, address), (0, 0.0))
+        return (0, 0.0) if self._clock() - last > FORGOTTEN_AFTER_SECONDS else (count, last)
+
+
+SHORTEST = 8
+LONGEST = 1000
+# A hash takes 64 MiB while it is made; a crowd at the login must not take all memory.
+_AT_ONCE = threading.BoundedSemaphore(2)
+
+
+def hash_password(password: str) -> str:
+    """Return what is kept of a password.
+
+    Raises:
+        ConfigError: if it is too short or too long.
+    """
+    if not SHORTEST <= len(password) <= LONGEST:
+        raise ConfigError(f"A password has {SHORTEST} to {LONGEST} characters.", where="password")
+    with _AT_ONCE:
+        return str(_hasher().hash(_as_bytes(password)))
+
+
+def is_right(password: str, kept: str | None) -> bool:
+    """Return whether a password is the one that was kept; takes as long when none was."""
+    with _AT_ONCE:
+        try:
+            _hasher().verify(kept or _nobodys(), _as_bytes(password[:LONGEST]))
+        except (Argon2Error, InvalidHashError):
+            return False
+    return kept is not None
+
+
+@cache
+def _hasher() -> PasswordHasher:
+    return PasswordHasher()
+
+
+@cache
+def _nobodys() -> str:
+    return str(_hasher().hash("the password of nobody"))
+
+
+def _as_bytes(password: str) -> bytes:
+    return password.encode("utf-8", "surrogatepass")
+
+
+LONGEST_NAME = 100
+OWNER_ID = "owner"
+OWNER_NAME = "owner"
+
+
+def clean_name(text: str) -> str:
+    r"""Return a name without what cannot be seen; empty if nothing is left.
+
+    >>> clean_name("  Ada\x00  Lovelace\n")
+    'Ada Lovelace'
+    """
+    seen = "".join(
+        " " if character.isspace() else character for character in text if _is_seen(character)
+    )
+    return " ".join(unicodedata.normalize("NFC", seen).split())[:LONGEST_NAME]
+
+
+def login_of(text: str) -> str:
+    """Return a login as it is kept: the name without its case, so that nobody can sign in as a look-alike."""
+    return unicodedata.normalize("NFKC", clean_name(text)).casefold()
+
+
+def person_by_login(rows: Session, text: str) -> PersonRow | None:
+    login = login_of(text)
+    return (
+        rows.scalars(select(PersonRow).where(PersonRow.login == login)).one_or_none()
+        if login
+        else None
+    )
+
+
+def has_owner_with_password(state: StateStore) -> bool:
+    asked = select(func.count()).where(
+        PersonRow.role == Role.OWNER.value, PersonRow.password_hash.is_not(None)
+    )
+    with state.reading() as rows:
+        return bool(rows.scalar(asked))
+
+
+def set_owner_password(state: StateStore, name: str, password: str) -> str:
+    """Make an owner, or give one another password; their browsers have to sign in again.
+
+    Raises:
+        ConfigError: if the name is empty or belongs to somebody who is no owner, or the password is too short.
+    """
+    shown, kept = clean_name(name), hash_password(password)
+    if not login_of(shown):
+        raise ConfigError("An owner needs a name.", where="--set-password", given=name)
+    with state.writing() as rows:
+        row = person_by_login(rows, shown)
+        if row is None:
+            fresh = PersonRow(
+                person_id=secrets.token_urlsafe(12),
+                name=shown,
+                login=login_of(shown),
+                created=now(),
+            )
+            fresh.role, fresh.password_hash = Role.OWNER.value, kept
+            rows.add(fresh)
+        elif row.role != Role.OWNER.value:
+            raise ConfigError(
+                "This name belongs to somebody who was invited.",
+                where="--set-password",
+                given=shown,
+            )
+        else:
+            row.password_hash = kept
+            rows.execute(delete(SessionRow).where(SessionRow.person_id == row.person_id))
+    return shown
+
+
+def owner_row(rows: Session) -> PersonRow:
+    row = rows.get(PersonRow, OWNER_ID)
+    if row is None:
+        row = PersonRow(person_id=OWNER_ID, name=OWNER_NAME, role=Role.OWNER.value, created=now())
+        rows.add(row)
+        rows.flush()
+    return row
+
+
+def _is_seen(character: str) -> bool:
+    return character.isspace() or unicodedata.category(character)[0] != "C"
+
+
+LIFETIME = timedelta(days=7)
+SEEN_AGAIN_AFTER = timedelta(minutes=10)
+REMEMBERED_SECONDS = 2.0
+MAX_REMEMBERED_SESSIONS = 4096
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenedSession:
+    """A new session.
+
+    Args:
+        token: for the cookie.
+        csrf_token: for the header of changing requests.
+        person: who signed in.
+    """
+
+    token: str
+    csrf_token: str
+    person: Person
+
+
+def csrf_token_of(token: str) -> str:
+    return hmac.new(
+        token.encode("utf-8", "surrogatepass"), b"weakspot request token", "sha256"
+    ).hexdigest()
+
+
+class Sessions:
+    """The sessions of a server.
+
+    Args:
+        state: where they are kept.
+        clock: seconds that only grow.
+    """
+
+    def __init__(self, state: StateStore, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._state = state
+        self._clock = clock
+        self._guard = threading.Lock()
+        self._remembered: dict[str, tuple[Person, float]] = {}
+
+    def open(self, rows: Session, person: Person) -> OpenedSession:
+        secret, today = secrets.token_urlsafe(32), now()
+        rows.execute(delete(SessionRow).where(SessionRow.expires < today))
+        rows.add(
+            SessionRow(
+                token_hash=token_hash(secret),
+                person_id=person.person_id,
+                created=today,
+                last_seen=today,
+                expires=today + LIFETIME,
+            )
+        )
+        return OpenedSession(token=secret, csrf_token=csrf_token_of(secret), person=person)
+
+    def recall(self, token: str) -> Person | None:
+        """Return who a session's token belonged to a moment ago, without asking; good enough for reading."""
+        with self._guard:
+            person, until = self._remembered.get(token_hash(token), (None, 0.0))
+        return person if self._clock() < until else None
+
+    def person_with(self, token: str) -> Person | None:
+        """Return who a session's token belongs to, None if to nobody."""
+        key = token_hash(token)
+        found = self._look_up(key)
+        with self._guard:
+            self._remembered.pop(key, None)
+            if len(self._remembered) > MAX_REMEMBERED_SESSIONS:
+                self._remembered.clear()
+            if found is not None:
+                self._remembered[key] = (found, self._clock() + REMEMBERED_SECONDS)
+        return found
+
+    def close(self, token: str) -> bool:
+        """Forget a session; return whether there was one."""
+        key = token_hash(token)
+        with self._guard:
+            self._remembered.pop(key, None)
+        with self._state.writing() as rows:
+            row = rows.get(SessionRow, key)
+            if row is None:
+                return False
+            rows.delete(row)
+        return True
+
+    def _look_up(self, key: str) -> Person | None:
+        today = now()
+        with self._state.reading() as rows:
+            row = rows.get(SessionRow, key)
+            if row is None or row.expires < today:
+                return None
+            found = rows.get(PersonRow, row.person_id)
+            last_seen = row.last_seen
+        if found is None:
+            return None
+        if today - last_seen > SEEN_AGAIN_AFTER:
+            self._mark_seen(key, today)
+        return person_of_row(found)
+
+    def _mark_seen(self, key: str, today: datetime) -> None:
+        with self._state.writing() as rows:
+            row = rows.get(SessionRow, key)
+            if row is not None:
+                row.last_seen, row.expires = today, today + LIFETIME
+
+
+def person_of_row(row: PersonRow) -> Person:
+    return Person(
+        person_id=row.person_id, name=row.name, role=Role(row.role), study_id=row.study_id
+    )
+
 
 ASK_AGAIN = "Ask whoever sent it for a new one."
 TAKEN = "The name is taken."

@@ -7,34 +7,32 @@ from pydantic import Field
 
 from weakspot.web.problems import RefusedError
 from weakspot.web.server_parts import Owner, Parts, ProjectReader
-from weakspot.web.services.attributes.combinations import (
-    LEAST_SUPPORT,
-    MOST_SHOWN,
-    CombinationsView,
-    combinations,
-)
-from weakspot.web.services.attributes.editing import (
-    LONGEST_NAME,
-    EditRequest,
-    EditResult,
-    EditsView,
-    ProposedValuesView,
-    edit_attributes,
-    edits_of,
-    propose_values,
-)
-from weakspot.web.services.attributes.proof import prove_combination
-from weakspot.web.services.attributes.values import (
+from weakspot.web.services.attributes import (
     LONGEST_ID,
+    LONGEST_NAME,
     MOST_CHOSEN,
     AttributeSamples,
     AttributesView,
     ChosenValue,
+    EditRequest,
+    EditResult,
+    EditsView,
+    ProposedValuesView,
     Result,
     attribute_histograms,
     attribute_samples,
+    edit_attributes,
+    edits_of,
+    propose_values,
 )
-from weakspot.web.services.slices.editing import ChangedSlice
+from weakspot.web.services.combinations import (
+    LEAST_SUPPORT,
+    MOST_SHOWN,
+    CombinationsView,
+    combinations,
+    prove_combination,
+)
+from weakspot.web.services.slice_editing import ChangedSlice
 from weakspot.web.services.view import View
 
 router = APIRouter(prefix="/api/attributes", tags=["attributes"])

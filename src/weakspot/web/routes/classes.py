@@ -6,23 +6,44 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query
 from pydantic import AfterValidator, Field, StringConstraints
 
-from weakspot.web.changing import ChangingNow, slice_subject
-from weakspot.web.roles import Role
-from weakspot.web.server_parts import Annotator, Anyone, Parts, ProjectReader
-from weakspot.web.services.classes.checks import (
+from weakspot.web.server_parts import (
+    Annotator,
+    Anyone,
+    ChangingNow,
+    Parts,
+    ProjectReader,
+    slice_subject,
+)
+from weakspot.web.services.classes import (
+    MOST_SAMPLES,
+    ClassList,
+    ClassSamples,
+    PhraseScore,
+    Suggestions,
+    class_list,
+    class_samples,
+    phrase_score,
+    score_with,
+    suggestions,
+)
+from weakspot.web.services.phrase_checks import (
     AcceptedPhrase,
     PhraseCheck,
     accept_phrase,
     check_phrase,
 )
-from weakspot.web.services.classes.listing import ClassList, Suggestions, class_list, suggestions
-from weakspot.web.services.classes.phrases import PhraseScore, phrase_score, score_with
-from weakspot.web.services.classes.samples import MOST_SAMPLES, ClassSamples, class_samples
-from weakspot.web.services.slices.changes import n_decisions
-from weakspot.web.services.studies.table import PhraseFigures
+from weakspot.web.services.slice_editing import n_decisions
+from weakspot.web.services.studies import PhraseFigures
 from weakspot.web.services.view import View
-from weakspot.web.state.phrases import PhraseView, keep_phrase, mark_accepted, phrases_of
-from weakspot.web.state.studies import require_class, study_of
+from weakspot.web.state.store import Role
+from weakspot.web.state.studies import (
+    PhraseView,
+    keep_phrase,
+    mark_accepted,
+    phrases_of,
+    require_class,
+    study_of,
+)
 
 router = APIRouter(prefix="/api", tags=["classes"])
 

@@ -7,34 +7,40 @@ from fastapi import APIRouter, Header, Path, Query, Response, UploadFile
 from fastapi.responses import StreamingResponse
 
 from weakspot.core.errors import DataError
-from weakspot.media.bounded import decode_bounded
-from weakspot.media.images import UNREADABLE_REASONS, UnreadableImageError
+from weakspot.data.bounded_decoding import decode_bounded
+from weakspot.data.images import UNREADABLE_REASONS, UnreadableImageError
 from weakspot.web.problems import RefusedError
-from weakspot.web.roles import Person, Role
 from weakspot.web.server_parts import Anyone, Owner, Parts, ProjectReader, ServerParts
-from weakspot.web.services.classes.samples import titles_of_row
-from weakspot.web.services.images.choosing import ImageQuery, find_row
-from weakspot.web.services.images.list_file import image_lines
-from weakspot.web.services.images.neighbours import NearestImages, nearest_images
-from weakspot.web.services.images.page import (
+from weakspot.web.services.classes import titles_of_row
+from weakspot.web.services.images import (
     ImageChoices,
     ImagePage,
     ImagePageQuery,
+    ImageQuery,
+    NearestImages,
+    find_row,
     image_choices,
+    image_lines,
     image_page,
+    is_visible,
+    nearest_images,
 )
-from weakspot.web.services.images.visible import is_visible
-from weakspot.web.services.samples.facts import (
+from weakspot.web.services.repair import RepairsOnSample, repairs_on_sample
+from weakspot.web.services.samples import (
+    SIDES,
+    HeatView,
     SampleFacts,
     SampleFile,
+    TrialView,
+    heat_map,
+    needed_side,
+    original,
     sample_facts,
     sample_file,
+    thumbnail,
+    try_image,
 )
-from weakspot.web.services.samples.occlusion import HeatView, heat_map
-from weakspot.web.services.samples.originals import original
-from weakspot.web.services.samples.repaired import RepairsOnSample, repairs_on_sample
-from weakspot.web.services.samples.thumbnails import SIDES, thumbnail
-from weakspot.web.services.samples.uploads import TrialView, needed_side, try_image
+from weakspot.web.state.store import Person, Role
 from weakspot.web.state.studies import require_class, study_of
 
 router = APIRouter(prefix="/api", tags=["images"])

@@ -5,9 +5,9 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 from pydantic import Field, JsonValue
 
-from weakspot.web.jobs.job_view import JobsView, JobView
+from weakspot.web.jobs import JobsView, JobView
 from weakspot.web.server_parts import Owner, Parts, ProjectReader
-from weakspot.web.services.slices.comparison import other_models
+from weakspot.web.services.compare import other_models
 from weakspot.web.services.view import View
 from weakspot.web.services.work import check_arguments
 

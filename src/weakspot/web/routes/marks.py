@@ -7,26 +7,35 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Response, UploadFile
 from fastapi import Path as InPath
 
-from weakspot.web.changing import ChangingNow
 from weakspot.web.problems import RefusedError
-from weakspot.web.roles import Role
-from weakspot.web.server_parts import Owner, Parts, ProjectReader
-from weakspot.web.services.images.choosing import ImageQuery, choose_images, find_row
-from weakspot.web.services.images.visible import is_visible
-from weakspot.web.services.mark_book import Mark
-from weakspot.web.services.marks.applying import MarksView, apply_marks, marks_view
-from weakspot.web.services.marks.files import MarkTool, marks_table, zip_marks
-from weakspot.web.services.marks.requests import (
+from weakspot.web.server_parts import ChangingNow, Owner, Parts, ProjectReader
+from weakspot.web.services.images import ImageQuery, choose_images, find_row, is_visible
+from weakspot.web.services.marks import (
     MarkRemoval,
     MarkRequest,
+    MarksView,
+    MarkTool,
     MeantSamples,
+    apply_marks,
     check_mark,
+    marks_table,
+    marks_view,
     meant_rows,
     spoken,
+    zip_marks,
 )
 from weakspot.web.services.view import INT32, View, pack
-from weakspot.web.state.marks import MARKS, NewMark, keep_selection, mark_samples, take_back
-from weakspot.web.state.reading_marks import ReadBack, read_back
+from weakspot.web.services.workspace import Mark
+from weakspot.web.state.marks import (
+    MARKS,
+    NewMark,
+    ReadBack,
+    keep_selection,
+    mark_samples,
+    read_back,
+    take_back,
+)
+from weakspot.web.state.store import Role
 
 router = APIRouter(prefix="/api", tags=["marks"])
 LABELS = "labels"

@@ -8,14 +8,16 @@ from fastapi.responses import HTMLResponse
 from weakspot.report.first_answer import FirstAnswer
 from weakspot.web.problems import RefusedError
 from weakspot.web.server_parts import Parts, ProjectReader
-from weakspot.web.services.overview.page import OverviewView, overview, run_facts
-from weakspot.web.services.overview.runs import (
+from weakspot.web.services.overview import (
     REPORT_FILE,
     MethodChoices,
+    OverviewView,
     RunsView,
     WorstImages,
     discoverer_choices,
     has_report,
+    overview,
+    run_facts,
     run_list,
     worst_images,
 )

@@ -5,22 +5,20 @@ from typing import Any
 from fastapi import APIRouter
 from fastapi.responses import StreamingResponse
 
-from weakspot.web.changing import ChangingNow, repair_subject
 from weakspot.web.routes.overview import RunQuery
-from weakspot.web.server_parts import Owner, Parts, ProjectReader
-from weakspot.web.services.repair.changed_images import ChangedImages, changed_images
-from weakspot.web.services.repair.downloads import (
+from weakspot.web.server_parts import ChangingNow, Owner, Parts, ProjectReader, repair_subject
+from weakspot.web.services.repair import (
+    ChangedImages,
     DownloadName,
     DownloadsView,
-    downloads,
-    open_download,
-)
-from weakspot.web.services.repair.results import (
     GoBack,
     RepairOptions,
     RepairResults,
+    changed_images,
     current_repair,
+    downloads,
     go_back_to,
+    open_download,
     repair_options,
     repair_results,
     title_of_repair,

@@ -8,12 +8,10 @@ from pydantic import Field
 
 from weakspot.web.problems import RefusedError
 from weakspot.web.server_parts import Parts, ProjectReader
-from weakspot.web.services.map import colours as map_colours
-from weakspot.web.services.map import places as sample_map
-from weakspot.web.services.map import selection as map_selection
-from weakspot.web.services.map.colours import MapColouringsView, MapColoursView
-from weakspot.web.services.map.places import LayoutName, MapSampleView, MapView
-from weakspot.web.services.map.selection import MapSelectionView
+from weakspot.web.services import map_colours, sample_map
+from weakspot.web.services import map_colours as map_selection
+from weakspot.web.services.map_colours import MapColouringsView, MapColoursView, MapSelectionView
+from weakspot.web.services.sample_map import LayoutName, MapSampleView, MapView
 from weakspot.web.services.view import View
 
 router = APIRouter(prefix="/api", tags=["map"])

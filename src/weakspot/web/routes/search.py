@@ -6,8 +6,8 @@ from fastapi import APIRouter, Path, Query, Response
 
 from weakspot.web.problems import RefusedError
 from weakspot.web.server_parts import Parts, ProjectReader
-from weakspot.web.services.generation import requests as generation_requests
-from weakspot.web.services.generation.requests import (
+from weakspot.web.services import generate as generation_requests
+from weakspot.web.services.generate import (
     CounterfactualsView,
     GenerationCostView,
     GenerationSetupView,

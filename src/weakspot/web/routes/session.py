@@ -3,13 +3,12 @@
 from fastapi import APIRouter, Request, Response
 from pydantic import Field
 
-from weakspot.web.auth.login import Login
+from weakspot.web.auth.login import LIFETIME, Login, OpenedSession
 from weakspot.web.auth.middleware import client_of
-from weakspot.web.auth.sessions import LIFETIME, OpenedSession
 from weakspot.web.problems import RefusedError
-from weakspot.web.roles import Person, Role
 from weakspot.web.server_parts import Anyone, HealthView, Parts, ServerParts, SignIn
 from weakspot.web.services.view import View
+from weakspot.web.state.store import Person, Role
 
 router = APIRouter(prefix="/api", tags=["session"])
 LONGEST_TOKEN = 200

@@ -7,12 +7,13 @@ from fastapi import APIRouter, Path, Query, Response
 from weakspot.web.problems import RefusedError
 from weakspot.web.routes.images import JPEG
 from weakspot.web.server_parts import Owner, Parts, ServerParts
-from weakspot.web.services.setup.looking import N_IMAGES, DataLook
-from weakspot.web.services.setup.places import PlaceList
-from weakspot.web.services.setup.project import (
+from weakspot.web.services.setup import (
     LONGEST_PATH,
+    N_IMAGES,
     ChosenData,
     ChosenProject,
+    DataLook,
+    PlaceList,
     ProjectSetup,
     SetupState,
 )

@@ -8,38 +8,52 @@ from fastapi import Path as InPath
 
 from weakspot.core.run import RunRecord
 from weakspot.core.slices import FailureSlice
-from weakspot.web.changing import Changing, ChangingNow, slice_subject
 from weakspot.web.problems import RefusedError
-from weakspot.web.server_parts import Owner, Parts, ProjectReader
-from weakspot.web.services.beside.slice_pair import SlicePair, slice_pair
-from weakspot.web.services.beside.two_models import TwoModels, two_models
-from weakspot.web.services.slices import editing as slice_editing
-from weakspot.web.services.slices.comparison import (
+from weakspot.web.server_parts import (
+    Changing,
+    ChangingNow,
+    Owner,
+    Parts,
+    ProjectReader,
+    slice_subject,
+)
+from weakspot.web.services import slice_editing
+from weakspot.web.services.compare import (
     OtherModels,
     SliceComparison,
+    SlicePair,
+    TwoModels,
     other_models,
     slice_comparison,
+    slice_pair,
+    two_models,
 )
-from weakspot.web.services.slices.editing import ChangedSlice, SliceColumns
-from weakspot.web.services.slices.from_rows import SliceFromRows, slice_from_rows
-from weakspot.web.services.slices.page import SlicePageView, slice_page
-from weakspot.web.services.slices.requests import (
+from weakspot.web.services.slice_editing import (
+    ChangedSlice,
     Dismissal,
     Merging,
     Narrowing,
     NewThreshold,
     PickedRows,
     Renaming,
+    SliceColumns,
+    SliceFromRows,
+    names_of_slice,
+    slice_from_rows,
 )
-from weakspot.web.services.slices.samples import (
+from weakspot.web.services.slices import (
     Shown,
+    SlicePageView,
     SliceSamplePage,
     SliceScores,
+    SliceTable,
+    run_ids,
+    run_of,
     sample_page,
+    slice_page,
     slice_scores,
+    slice_table,
 )
-from weakspot.web.services.slices.table import SliceTable, run_ids, run_of, slice_table
-from weakspot.web.services.slices.undoing import names_of_slice
 
 router = APIRouter(prefix="/api", tags=["slices"])
 

@@ -6,52 +6,57 @@ from fastapi import APIRouter, Path, Response
 from pydantic import Field, StringConstraints
 
 from weakspot.core.errors import DataError
-from weakspot.web.changing import Changing, ChangingNow
-from weakspot.web.jobs.job_view import JobView
-from weakspot.web.roles import Person, Role
-from weakspot.web.server_parts import Annotator, Anyone, Owner, Parts, ProjectReader, ServerParts
-from weakspot.web.services.classes.listing import class_list
-from weakspot.web.services.studies.repairs import ask_for_repairs, repairs_of
-from weakspot.web.services.studies.table import (
+from weakspot.web.jobs import JobView
+from weakspot.web.server_parts import (
+    Annotator,
+    Anyone,
+    Changing,
+    ChangingNow,
+    Owner,
+    Parts,
+    ProjectReader,
+    ServerParts,
+)
+from weakspot.web.services.classes import class_list
+from weakspot.web.services.studies import (
     StudyEntry,
     StudyTable,
+    ask_for_repairs,
     best_triples,
+    repairs_of,
     study_table,
     table_csv,
     timings_csv,
 )
 from weakspot.web.services.view import View
-from weakspot.web.state.consents import (
+from weakspot.web.state.store import Person, Role
+from weakspot.web.state.studies import (
+    LONGEST_STRETCH,
+    InviteView,
+    MadeInviteView,
+    Participant,
+    StudyOptions,
+    StudyView,
     agree,
     answer_attention,
     consent_of,
     consents_of,
-)
-from weakspot.web.state.people import (
-    LONGEST_STRETCH,
-    Participant,
+    create_study,
     did_tutorial,
     finish_class,
     finished_by,
-    own_figures,
-    participants,
-    report_activity,
-    seconds_by_class,
-    stretches,
-)
-from weakspot.web.state.phrases import study_phrases
-from weakspot.web.state.studies import (
-    InviteView,
-    MadeInviteView,
-    StudyOptions,
-    StudyView,
-    create_study,
     invites_of,
     make_invite,
     open_or_close,
+    own_figures,
+    participants,
+    report_activity,
     revoke_invite,
+    seconds_by_class,
+    stretches,
     studies_for,
     study_of,
+    study_phrases,
 )
 
 router = APIRouter(prefix="/api", tags=["studies"])

@@ -1,8 +1,9 @@
-"""What all views have in common."""
+"""What all views have in common, and what is said of a field that was refused."""
 
 import base64
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import BeforeValidator, ConfigDict
@@ -74,3 +75,18 @@ def unpack(text: str, kind: np.dtype[np.generic]) -> AnyArray:
     [1, 2]
     """
     return np.frombuffer(base64.b64decode(text), dtype=kind)
+
+
+UNLIKE_AN_ID = "This is no name or id of it. Open it from the page that lists it, or copy the whole address again."
+_OWN_WORDS = "Value error, "
+
+
+def field_words(item: Mapping[str, Any]) -> str:
+    """Return what is wrong with a field, as one entry of a validation error says it, without the pattern that it had to match.
+
+    >>> field_words({"type": "value_error", "msg": "Value error, Say something."})
+    'Say something.'
+    """
+    if item["type"] == "string_pattern_mismatch":
+        return UNLIKE_AN_ID
+    return str(item["msg"]).removeprefix(_OWN_WORDS)

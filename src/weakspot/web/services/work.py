@@ -14,8 +14,7 @@ from pydantic import Field, JsonValue, StringConstraints, ValidationError
 from weakspot.core.errors import ConfigError
 from weakspot.core.run import StageProgress
 from weakspot.project.project import Project
-from weakspot.web.services.field_words import field_words
-from weakspot.web.services.view import View
+from weakspot.web.services.view import View, field_words
 
 ClassName = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 Caption = Annotated[str, StringConstraints(min_length=1, max_length=300)]
@@ -146,16 +145,16 @@ Arguments = Mapping[str, JsonValue]
 Work = Callable[[Project, Arguments, StageProgress], dict[str, JsonValue]]
 
 KINDS: dict[str, str] = {
-    "preflight": "weakspot.web.services.loop_work:preflight",
-    "run": "weakspot.web.services.loop_work:run",
-    "repair": "weakspot.web.services.loop_work:repair",
-    "report": "weakspot.web.services.loop_work:report",
-    "attributes": "weakspot.web.services.attributes.columns:assign",
-    "map": "weakspot.web.services.map.work:lay_out",
-    "compare": "weakspot.web.services.beside.comparison_work:compare",
-    "search": "weakspot.web.services.generation.requests:search",
-    "counterfactual": "weakspot.web.services.generation.requests:counterfactual",
-    "study-repairs": "weakspot.web.services.studies.repairs:repairs",
+    "preflight": "weakspot.web.services.loop:preflight",
+    "run": "weakspot.web.services.loop:run",
+    "repair": "weakspot.web.services.loop:repair",
+    "report": "weakspot.web.services.loop:report",
+    "attributes": "weakspot.web.services.attributes:assign",
+    "map": "weakspot.web.services.sample_map:lay_out",
+    "compare": "weakspot.web.services.compare:compare",
+    "search": "weakspot.web.services.generate:search",
+    "counterfactual": "weakspot.web.services.generate:counterfactual",
+    "study-repairs": "weakspot.web.services.studies:repairs",
 }
 
 

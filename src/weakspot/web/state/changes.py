@@ -9,8 +9,7 @@ from sqlalchemy.orm import Session
 
 from weakspot.web.problems import RefusedError
 from weakspot.web.services.view import Moment, View
-from weakspot.web.state.store import StateStore, now
-from weakspot.web.state.tables import ChangeRow, JobRow
+from weakspot.web.state.store import ChangeRow, JobRow, StateStore, now
 
 LOCK = 7_319_604_422
 NOT_UNDONE = ("undo",)

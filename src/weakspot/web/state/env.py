@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from weakspot.web.state.tables import Table
+from weakspot.web.state.store import Table
 
 
 def run_migrations() -> None:

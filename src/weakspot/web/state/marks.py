@@ -1,20 +1,24 @@
-"""Marks on samples, and samples that were picked out, in the shared state."""
+"""Marks on samples, and samples that were picked out, in the shared state; marks from a file come back in one change."""
 
 import hashlib
 import threading
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from pydantic import Field
 from sqlalchemy import Select, delete, func, select
 from sqlalchemy.orm import Session
 
+from weakspot.core.dataset import Task
 from weakspot.web.problems import RefusedError
-from weakspot.web.services.mark_book import ALONE, Mark, MarkBook, MarkKind
+from weakspot.web.services.images import visible_samples
+from weakspot.web.services.marks import MarkTool, ReadMark, read_marks
 from weakspot.web.services.view import View
+from weakspot.web.services.workspace import ALONE, Mark, MarkBook, MarkKind, Workspace
 from weakspot.web.state.changes import NewChange, add_change, conflict, mark_undone
-from weakspot.web.state.store import StateStore, now
+from weakspot.web.state.store import ChangeRow, MarkRow, SelectionRow, StateStore, now
 from weakspot.web.state.studies import storable
-from weakspot.web.state.tables import ChangeRow, MarkRow, SelectionRow
 
 MARKS = "marks"
 AT_ONCE = 5000
@@ -236,3 +240,64 @@ def _read(rows: Session) -> dict[str, tuple[Mark, ...]]:
         )
         found.setdefault(row.sample_id, []).append(mark)
     return {sample_id: tuple(marks) for sample_id, marks in found.items()}
+
+
+class ReadBack(View):
+    """What a file said.
+
+    Args:
+        n_marked: marks that were made of it.
+        n_same: lines that give a sample the label that it has.
+        n_unknown: lines about samples or classes that are not there.
+        n_unseen: lines about samples that nobody may look at; they are left out.
+    """
+
+    n_marked: int
+    n_same: int
+    n_unknown: int
+    n_unseen: int
+
+
+def read_back(
+    workspace: Workspace, state: StateStore, tool: MarkTool, source: Path, *, by: str
+) -> tuple[ReadBack, int | None]:
+    """Make marks of what a file says; return what it said, and the number of the change, None if nothing was marked."""
+    dataset = workspace.samples.dataset
+    found, seen = read_marks(dataset, tool, source), visible_samples(workspace)
+    is_single = dataset.task is Task.SINGLE_LABEL
+    fits = [one for one in found.marks if not (is_single and len(one.labels) > 1)]
+    visible = [one for one in fits if seen.place_of(one.row) is not None]
+    told = ReadBack(
+        n_marked=len(visible),
+        n_same=found.n_same,
+        n_unknown=found.n_unknown + len(found.marks) - len(fits),
+        n_unseen=len(fits) - len(visible),
+    )
+    if not visible:
+        return told, None
+    change = NewChange(
+        kind=MARKS,
+        subject=MARKS,
+        sentence=f"Read {len(visible)} marks from a file of {tool}",
+        by=by,
+    )
+    ids = dict(zip(seen.rows.tolist(), dataset.sample_ids(seen.rows), strict=True))
+    with state.writing() as rows:
+        number = add_change(rows, change).change_id
+        for mark, sample_ids in _by_mark(visible, ids).items():
+            kind, labels, text = mark
+            add_marks(
+                rows, sample_ids, NewMark(kind=kind, labels=list(labels), text=text), number=number
+            )
+    return told, number
+
+
+def _by_mark(
+    marks: list[ReadMark], ids: dict[int, str]
+) -> dict[tuple[MarkKind, tuple[str, ...], str], list[str]]:
+    """Return samples by what is said of them; of what can be said once, the last line counts."""
+    last = {(one.row, "" if one.kind in ALONE else f"{one.kind} {one.text}"): one for one in marks}
+    found: dict[tuple[MarkKind, tuple[str, ...], str], list[str]] = defaultdict(list)
+    for one in last.values():
+        found[one.kind, one.labels, one.text].append(ids[one.row])
+    return found

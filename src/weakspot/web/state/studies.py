@@ -1,20 +1,37 @@
-"""Studies: what they are about, whether they go on, who may see or work on what, and invitations, of which only the hash is kept."""
+"""Studies: what they are about, who takes part and agreed to, how long they work, and the phrases that they write.
 
+Of invitations only the hash is kept. Time is never more than the clock allows. Phrases are kept for ever with their figures.
+"""
+
+import math
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field
-from sqlalchemy import select, update
+from sqlalchemy import Row, Select, delete, func, select, update
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from weakspot.core.errors import DataError
 from weakspot.web.problems import RefusedError
-from weakspot.web.roles import Person, Role
+from weakspot.web.services.studies import PhraseFigures, StoredPhrase
 from weakspot.web.services.view import Moment, View
-from weakspot.web.state.store import StateStore, now
-from weakspot.web.state.tables import ConsentRow, InviteRow, StudyRow, token_hash
+from weakspot.web.state.store import (
+    ActivityRow,
+    ConsentRow,
+    FinishedRow,
+    InviteRow,
+    Person,
+    PersonRow,
+    PhraseRow,
+    Role,
+    StateStore,
+    StudyRow,
+    now,
+    token_hash,
+)
 
 ATTENTION = "attention_answer"
 NO_STUDY = "There is no such study."
@@ -308,3 +325,423 @@ def revoke_invite(state: StateStore, study_id: str, invite_id: str) -> InviteVie
     if found is None:
         raise RefusedError(404, "There is no such invitation.")
     return InviteView.model_validate(found)
+
+
+class Participant(View):
+    """Somebody in a study.
+
+    Args:
+        person_id: unguessable.
+        name: as they called themselves.
+        role: what they may do.
+        joined: when they came, in UTC.
+        did_tutorial: whether they went through the tutorial.
+        seconds: how long they have been at work.
+        n_phrases: how many they submitted.
+        n_accepted: how much of it was accepted.
+        best_score: their largest Error Score; null before they submitted one.
+        best_held_out_score: the largest on samples that the threshold was not chosen on.
+        finished: classes that they are done with.
+    """
+
+    person_id: str
+    name: str
+    role: Role
+    joined: str
+    did_tutorial: bool
+    seconds: float
+    n_phrases: int
+    n_accepted: int
+    best_score: float | None
+    best_held_out_score: float | None
+    finished: list[str]
+
+
+def participants(state: StateStore, person: Person, study_id: str) -> list[Participant]:
+    """Return who takes part in a study, in the order they came; owners with a phrase in it too.
+
+    Raises:
+        RefusedError: 404 if the study is not for this person.
+    """
+    with state.reading() as rows:
+        seen_study(rows, person, study_id)
+        submitted = {row.person_id: row for row in rows.execute(_phrase_figures(study_id))}
+        seconds = {
+            one: total for (one, _), total in _seconds(rows, study_id, by_class=False).items()
+        }
+        finished = _finished(rows, study_id)
+        people = rows.scalars(select(PersonRow).order_by(PersonRow.created, PersonRow.person_id))
+        return [
+            _participant(
+                one,
+                submitted.get(one.person_id),
+                seconds.get(one.person_id, 0.0),
+                finished.get(one.person_id, []),
+            )
+            for one in people
+            if one.study_id == study_id or one.person_id in submitted
+        ]
+
+
+def seconds_by_class(state: StateStore, study_id: str) -> dict[tuple[str, str], float]:
+    with state.reading() as rows:
+        found = _seconds(rows, study_id, by_class=True)
+    return {
+        (person_id, title): total
+        for (person_id, title), total in found.items()
+        if title is not None
+    }
+
+
+def stretches(
+    state: StateStore, person: Person, study_id: str
+) -> list[tuple[str, str, float, str]]:
+    """Return every stretch of time at work in a study, oldest first: name, class, seconds, when it ended.
+
+    Raises:
+        RefusedError: 404 if the study is not theirs.
+    """
+    asked = (
+        select(PersonRow.name, ActivityRow)
+        .join(PersonRow, PersonRow.person_id == ActivityRow.person_id)
+        .where(ActivityRow.study_id == study_id)
+        .order_by(ActivityRow.activity_id)
+    )
+    with state.reading() as rows:
+        seen_study(rows, person, study_id)
+        return [
+            (name, row.class_title or "", row.seconds, row.created.isoformat(timespec="seconds"))
+            for name, row in rows.execute(asked).all()
+        ]
+
+
+def finished_by(state: StateStore, person: Person, study_id: str) -> list[str]:
+    with state.reading() as rows:
+        return _finished(rows, study_id).get(person.person_id, [])
+
+
+def finish_class(
+    state: StateStore, person: Person, study_id: str, title: str, *, is_finished: bool
+) -> list[str]:
+    """Write down that somebody is done with a class, or is not after all, and return all they are done with.
+
+    Raises:
+        RefusedError: 404 if the study is not theirs or has no such class, 409 if it is closed.
+    """
+    place = {"person_id": person.person_id, "study_id": study_id, "class_title": title}
+    try:
+        with state.writing() as rows:
+            study = seen_study(rows, person, study_id, is_locked=True)
+            if title not in classes_of(study):
+                raise RefusedError(404, "The study has no such class.")
+            if not study.is_open:
+                raise RefusedError(409, CLOSED)
+            if not is_finished:
+                rows.execute(delete(FinishedRow).filter_by(**place))
+            elif rows.get(FinishedRow, place) is None:
+                rows.add(FinishedRow(**place, created=now()))
+    except IntegrityError:
+        pass  # Another window of the same person did so at the same moment.
+    return finished_by(state, person, study_id)
+
+
+def did_tutorial(state: StateStore, person: Person) -> bool:
+    with state.reading() as rows:
+        found = rows.get(PersonRow, person.person_id)
+        return found is not None and found.did_tutorial
+
+
+def finish_tutorial(state: StateStore, person: Person) -> None:
+    with state.writing() as rows:
+        found = rows.get(PersonRow, person.person_id)
+        if found is not None:
+            found.did_tutorial = True
+
+
+def _phrase_figures(study_id: str) -> Select[str, int, int, float | None, float | None]:
+    return (
+        select(
+            PhraseRow.person_id,
+            func.count().label("n_phrases"),
+            func.count(PhraseRow.slice_id).label("n_accepted"),
+            func.max(PhraseRow.score).label("best_score"),
+            func.max(PhraseRow.held_out_score).label("best_held_out_score"),
+        )
+        .where(PhraseRow.study_id == study_id)
+        .group_by(PhraseRow.person_id)
+    )
+
+
+def _seconds(
+    rows: Session, study_id: str, *, by_class: bool
+) -> dict[tuple[str, str | None], float]:
+    place = ActivityRow.class_title if by_class else ActivityRow.study_id
+    asked = select(ActivityRow.person_id, place, func.sum(ActivityRow.seconds)).where(
+        ActivityRow.study_id == study_id
+    )
+    found = rows.execute(asked.group_by(ActivityRow.person_id, place)).all()
+    return {(person_id, where): float(total) for person_id, where, total in found}
+
+
+def _finished(rows: Session, study_id: str) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for row in rows.scalars(
+        select(FinishedRow).where(FinishedRow.study_id == study_id).order_by(FinishedRow.created)
+    ):
+        found.setdefault(row.person_id, []).append(row.class_title)
+    return found
+
+
+def _participant(
+    row: PersonRow,
+    submitted: Row[str, int, int, float | None, float | None] | None,
+    seconds: float,
+    finished: Sequence[str],
+) -> Participant:
+    figures = submitted or (row.person_id, 0, 0, None, None)
+    return Participant(
+        person_id=row.person_id,
+        name=row.name,
+        role=Role(row.role),
+        joined=row.created.isoformat(timespec="seconds"),
+        did_tutorial=row.did_tutorial,
+        seconds=seconds,
+        n_phrases=figures[1],
+        n_accepted=figures[2],
+        best_score=figures[3],
+        best_held_out_score=figures[4],
+        finished=list(finished),
+    )
+
+
+LONGEST_STRETCH = 60.0
+
+
+def active_seconds(rows: Session, person_id: str, study_id: str | None) -> float:
+    place = ActivityRow.study_id.is_(None) if study_id is None else ActivityRow.study_id == study_id
+    asked = select(func.coalesce(func.sum(ActivityRow.seconds), 0.0)).where(
+        ActivityRow.person_id == person_id, place
+    )
+    return float(rows.scalar(asked) or 0.0)
+
+
+def report_activity(
+    state: StateStore,
+    person: Person,
+    study_id: str,
+    *,
+    seconds: float,
+    class_title: str | None = None,
+) -> float:
+    """Write down that somebody was at work, and return how long they have been at work in this study in all.
+
+    What is counted is at most what the clock says since their last report (or since they came), whatever the page claims and from
+    however many windows.
+
+    Raises:
+        RefusedError: 404 if the study is not theirs or has no such class, 409 if it is closed.
+    """
+    with state.writing() as rows:
+        study = seen_study(rows, person, study_id, is_locked=True)
+        if class_title is not None and class_title not in classes_of(study):
+            raise RefusedError(404, "The study has no such class.")
+        if not study.is_open:
+            raise RefusedError(409, CLOSED)
+        # The lock on the person makes two windows of the same person report one after the other.
+        came = rows.scalars(
+            select(PersonRow.created)
+            .where(PersonRow.person_id == person.person_id)
+            .with_for_update()
+        ).one()
+        last = rows.scalar(
+            select(func.max(ActivityRow.created)).where(ActivityRow.person_id == person.person_id)
+        )
+        present = now()
+        counted = max(
+            0.0, min(seconds, LONGEST_STRETCH, (present - (last or came)).total_seconds())
+        )
+        stretch = ActivityRow(
+            person_id=person.person_id,
+            study_id=study_id,
+            class_title=class_title,
+            seconds=counted,
+            created=present,
+        )
+        rows.add(stretch)
+        rows.flush()
+        return active_seconds(rows, person.person_id, study_id)
+
+
+def own_figures(state: StateStore, person: Person, study_id: str) -> tuple[float, int]:
+    asked = select(func.count()).where(
+        PhraseRow.person_id == person.person_id, PhraseRow.study_id == study_id
+    )
+    with state.reading() as rows:
+        return active_seconds(rows, person.person_id, study_id), int(rows.scalar(asked) or 0)
+
+
+class ConsentView(View):
+    """What somebody agreed to.
+
+    Args:
+        agreed: when; empty if they have not.
+        attention: whether they passed the attention check; null until it was answered.
+    """
+
+    agreed: Moment = ""
+    attention: bool | None = None
+
+
+def agree(state: StateStore, person: Person, study_id: str) -> ConsentView:
+    """Write down that somebody takes part; saying it twice changes nothing.
+
+    Raises:
+        RefusedError: 404 if the study is not theirs.
+    """
+    with state.writing() as rows:
+        seen_study(rows, person, study_id)
+        row = _row(rows, person, study_id)
+        if row is None:
+            row = ConsentRow(person_id=person.person_id, study_id=study_id, agreed=now())
+            rows.add(row)
+    return ConsentView.model_validate(row)
+
+
+def answer_attention(state: StateStore, person: Person, study_id: str, answer: str) -> ConsentView:
+    """Write down the first answer to the attention check; a second one changes nothing.
+
+    Raises:
+        RefusedError: 404 if the study is not theirs, 409 if it has no such check or they have not agreed.
+    """
+    with state.writing() as rows:
+        study = seen_study(rows, person, study_id)
+        expected, row = attention_answer(study), _row(rows, person, study_id)
+        if not expected:
+            raise RefusedError(409, "This study has no attention check.")
+        if row is None:
+            raise RefusedError(409, NOT_AGREED)
+        if row.attention is None:
+            row.attention = _plain(answer) == _plain(expected)
+    return ConsentView.model_validate(row)
+
+
+def consent_of(state: StateStore, person: Person, study_id: str) -> ConsentView:
+    with state.reading() as rows:
+        row = _row(rows, person, study_id)
+        return ConsentView() if row is None else ConsentView.model_validate(row)
+
+
+def consents_of(state: StateStore, study_id: str) -> Mapping[str, ConsentView]:
+    """Return what everybody agreed to, by the ids of people."""
+    with state.reading() as rows:
+        found = rows.scalars(select(ConsentRow).where(ConsentRow.study_id == study_id))
+        return {row.person_id: ConsentView.model_validate(row) for row in found}
+
+
+def _row(rows: Session, person: Person, study_id: str) -> ConsentRow | None:
+    return rows.get(ConsentRow, (person.person_id, study_id))
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split()).strip(" .!?\"'")
+
+
+class PhraseView(StoredPhrase):
+    """A phrase of the history of a class.
+
+    Args:
+        phrase_id: unguessable.
+        slice_id: the slice that it became when it was accepted.
+        by: whose it is.
+    """
+
+    phrase_id: str
+    slice_id: str | None
+    by: str
+
+
+def keep_phrase(
+    state: StateStore, person: Person, phrase: PhraseFigures, *, study_id: str | None
+) -> PhraseView:
+    """Write down a phrase; when this returns it is on disk. A figure that is no finite number is kept as null.
+
+    Raises:
+        RefusedError: 404 if the study is not theirs, 409 if it is closed.
+        DataError: if a text cannot be kept.
+    """
+    row = PhraseRow(
+        phrase_id=secrets.token_urlsafe(12), person_id=person.person_id, study_id=study_id
+    )
+    for name, value in phrase:
+        is_text = isinstance(value, str)
+        setattr(row, name, storable(value, where=name) if is_text else _finite(value))
+    with state.writing() as rows:
+        if study_id is not None and not seen_study(rows, person, study_id, is_locked=True).is_open:
+            raise RefusedError(409, CLOSED)
+        row.seconds = active_seconds(rows, person.person_id, study_id)
+        row.created = now()
+        rows.add(row)
+    return phrase_view(row, person.name)
+
+
+def phrases_of(
+    state: StateStore, person: Person, *, study_id: str | None, class_title: str | None
+) -> list[PhraseView]:
+    """Return phrases, newest first: annotators get their own phrases, others all of the study or all outside studies.
+
+    Raises:
+        RefusedError: 404 if the study is not theirs.
+    """
+    asked = select(PhraseRow, PersonRow.name).join(
+        PersonRow, PersonRow.person_id == PhraseRow.person_id
+    )
+    asked = asked.where(
+        PhraseRow.study_id.is_(None) if study_id is None else PhraseRow.study_id == study_id
+    )
+    if class_title is not None:
+        asked = asked.where(PhraseRow.class_title == storable(class_title, where="class_title"))
+    if person.role is Role.ANNOTATOR:
+        asked = asked.where(PhraseRow.person_id == person.person_id)
+    with state.reading() as rows:
+        if study_id is not None:
+            seen_study(rows, person, study_id)
+        found = rows.execute(asked.order_by(PhraseRow.created.desc(), PhraseRow.phrase_id)).all()
+        return [phrase_view(row, name) for row, name in found]
+
+
+def study_phrases(state: StateStore, person: Person, study_id: str) -> list[tuple[str, PhraseView]]:
+    """Return all phrases of a study with the ids of who submitted them, oldest first.
+
+    Raises:
+        RefusedError: 404 if the study is not theirs.
+    """
+    asked = select(PhraseRow, PersonRow.name).join(
+        PersonRow, PersonRow.person_id == PhraseRow.person_id
+    )
+    asked = asked.where(PhraseRow.study_id == study_id).order_by(
+        PhraseRow.created, PhraseRow.phrase_id
+    )
+    with state.reading() as rows:
+        seen_study(rows, person, study_id)
+        return [(row.person_id, phrase_view(row, name)) for row, name in rows.execute(asked).all()]
+
+
+def mark_accepted(state: StateStore, phrase_id: str, slice_id: str) -> None:
+    """Remember which slice a phrase became; saying it twice changes nothing."""
+    with state.writing() as rows:
+        asked = (
+            update(PhraseRow)
+            .where(PhraseRow.phrase_id == phrase_id)
+            .values(slice_id=storable(slice_id, where="slice_id"))
+        )
+        rows.execute(asked)
+
+
+def phrase_view(row: PhraseRow, by: str) -> PhraseView:
+    fields = (name for name in PhraseView.model_fields if name != "by")
+    return PhraseView(**{name: getattr(row, name) for name in fields}, by=by)
+
+
+def _finite(value: float | None) -> float | None:
+    """Return a number that every database can hold, None for what is none."""
+    return float(value) if value is not None and math.isfinite(value) else None

@@ -8,8 +8,7 @@ from weakspot.lab.reproduce.scenes.world import (
     softened,
     usual_values,
 )
-from weakspot.testing.marker import strip_height
-from weakspot.testing.scenes import FACTOR_NAMES, FACTORS
+from weakspot.testing.scenes import FACTOR_NAMES, FACTORS, strip_height
 
 SIZES = {Split.TRAIN: 300, Split.TEST: 300}
 

@@ -2,14 +2,13 @@
 
 from dataclasses import asdict, dataclass
 
-from weakspot.core.assistants import NOBODY, Assistants
+from weakspot.core.assistants import NO_ASSISTANTS, Assistants
 from weakspot.core.bounds import Count, check_bounds
-from weakspot.core.class_embeddings import obstacle, with_embeddings
 from weakspot.core.failures import FailureCriterion, class_problems
 from weakspot.core.record import PackedArray
 from weakspot.core.roles import Discovery
 from weakspot.core.run import ClassNote
-from weakspot.core.samples import SampleSet
+from weakspot.core.samples import SampleSet, obstacle, with_embeddings
 from weakspot.core.slices import DataUse, FailureSlice
 from weakspot_centroids.rule import NearerRule
 
@@ -44,7 +43,7 @@ class CentroidDiscoverer:
         criterion: FailureCriterion,
         *,
         seed: int,
-        assistants: Assistants = NOBODY,
+        assistants: Assistants = NO_ASSISTANTS,
     ) -> Discovery:
         """Return a slice or a note for every class; neither the seed nor assistants have an influence."""
         del seed, assistants

@@ -5,10 +5,10 @@ import pytest
 
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.evidence import Evidence, Share, Verdict
+from weakspot.core.heads import RepairMaterial
 from weakspot.core.rules import LinearRule
 from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
-from weakspot.core.training_sets import RepairMaterial
 
 USE = DataUse(name="given", n_samples=0, digest="given")
 LABELS = [0, 0, 1, 1, 2, 2, 0, 0, 0, 1, 1, 0, 0, 0]

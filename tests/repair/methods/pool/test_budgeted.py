@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from weakspot.core.errors import ConfigError, NotEnoughDataError
-from weakspot.repair.methods.pool.budgeted import BudgetedRepairer, apportioned
+from weakspot.repair.strategies.pool import BudgetedRepairer, apportioned
 
 
 @pytest.mark.parametrize(

@@ -3,15 +3,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from weakspot.core.assistants import NOBODY, Assistants
+from weakspot.core.assistants import NO_ASSISTANTS, Assistants
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.errors import NotEnoughDataError
 from weakspot.core.failures import Side
+from weakspot.core.heads import RepairMaterial
 from weakspot.core.rules import IdRule
 from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
-from weakspot.core.training_sets import RepairMaterial
-from weakspot.repair.methods.pool.candidates import ClassGuess, by_id, open_pool
+from weakspot.repair.strategies.candidates import ClassGuess, by_id, open_pool
 
 TRAIN = np.arange(4)
 POOL = np.array([4, 5, 6, 7])
@@ -86,7 +86,7 @@ def test_possible__the_more_reliable_witness_first():
 
 
 def test_possible__with_one_witness():
-    assert _guess(assistants=NOBODY).possible(_slice(), POOL, 99).tolist() == [
+    assert _guess(assistants=NO_ASSISTANTS).possible(_slice(), POOL, 99).tolist() == [
         True,
         True,
         False,
@@ -103,7 +103,7 @@ def test_possible__with_one_witness():
 def test_possible__every_row_where_nobody_can_tell():
     everybody = [True] * 4
     assert (
-        _guess(probabilities=None, assistants=NOBODY).possible(_slice(), POOL, 1).tolist()
+        _guess(probabilities=None, assistants=NO_ASSISTANTS).possible(_slice(), POOL, 1).tolist()
         == everybody
     )
     # Of two classes both are always among the two likeliest.
@@ -113,7 +113,7 @@ def test_possible__every_row_where_nobody_can_tell():
         probabilities=np.full((8, 2), 0.5, np.float32),
     )
     guess = ClassGuess(
-        samples=SampleSet(dataset=dataset, rows=POOL), training=TRAIN, assistants=NOBODY
+        samples=SampleSet(dataset=dataset, rows=POOL), training=TRAIN, assistants=NO_ASSISTANTS
     )
     assert guess.possible(_slice(), POOL, 1).tolist() == everybody
 
@@ -135,10 +135,10 @@ def test_possible__class_without_training_samples_believes_any_witness():
 
 def test_possible__ties_go_to_the_lower_class_and_unknown_probabilities_say_nothing():
     even = [*PROBABILITIES[:4], [1 / 3] * 3, [np.nan] * 3, [np.nan] * 3, UNLIKELY_CAT]
-    assert _guess(probabilities=even, assistants=NOBODY).possible(
+    assert _guess(probabilities=even, assistants=NO_ASSISTANTS).possible(
         _slice("cat"), POOL, 9
     ).tolist() == [True, False, False, False]
-    assert _guess(probabilities=even, assistants=NOBODY).possible(
+    assert _guess(probabilities=even, assistants=NO_ASSISTANTS).possible(
         _slice("owl"), POOL, 9
     ).tolist() == [False, False, False, True]
 
@@ -168,13 +168,13 @@ def test_possible__multi_label_has_the_label_or_lacks_it(side, expected):
         probabilities=np.array(probabilities, dtype=np.float32),
     )
     samples = SampleSet(dataset=dataset, rows=np.arange(2, 5))
-    guess = ClassGuess(samples=samples, training=np.arange(2), assistants=NOBODY)
+    guess = ClassGuess(samples=samples, training=np.arange(2), assistants=NO_ASSISTANTS)
     assert guess.possible(_slice(side=side), np.arange(2, 5), 9).tolist() == expected
 
 
 def test_possible__samples_in_pieces_give_the_same(monkeypatch):
     whole = _guess().possible(_slice(), POOL, 2)
-    monkeypatch.setattr("weakspot.repair.methods.pool.candidates.CHUNK_ROWS", 1)
+    monkeypatch.setattr("weakspot.repair.strategies.candidates.CHUNK_ROWS", 1)
     assert _guess().possible(_slice(), POOL, 2).tolist() == whole.tolist()
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from weakspot.core.errors import ConfigError, NotEnoughDataError
 from weakspot.core.samples import EmbeddingSpace
-from weakspot.repair.methods.pool.coreset import CoresetRepairer, farthest_first
+from weakspot.repair.strategies.pool import CoresetRepairer, farthest_first
 
 
 def _plain(embeddings, centres, count):
@@ -29,8 +29,8 @@ def test_farthest_first__on_a_line():
 @pytest.mark.parametrize("offset", [0.0, 300.0])
 @pytest.mark.parametrize("block", [3, 256])
 def test_farthest_first__is_the_plain_algorithm(offset, block, monkeypatch):
-    monkeypatch.setattr("weakspot.repair.methods.pool.coreset.BLOCK_ROWS", block)
-    monkeypatch.setattr("weakspot.repair.methods.pool.coreset.CHUNK_ROWS", 17)
+    monkeypatch.setattr("weakspot.repair.strategies.pool.BLOCK_ROWS", block)
+    monkeypatch.setattr("weakspot.repair.strategies.pool.DISTANCE_CHUNK_ROWS", 17)
     draws = np.random.default_rng(5)
     embeddings = (draws.normal(size=(150, 6)) * 3 + offset).astype(np.float32)
     centres = (draws.normal(size=(40, 6)) + offset).astype(np.float32)

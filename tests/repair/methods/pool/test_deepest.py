@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from weakspot.core.errors import ConfigError, NotEnoughDataError
-from weakspot.repair.methods.pool.deepest import DeepestRepairer
+from weakspot.repair.strategies.pool import DeepestRepairer
 
 
 def test_select__deepest_of_the_class_when_the_pool_is_labelled(make_material, make_slice, added):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from weakspot.repair.methods.pool.doubts import high_entropy, low_confidence, small_margin
+from weakspot.repair.strategies.pool import high_entropy, low_confidence, small_margin
 
 THREE = np.array([[0.5, 0.3, 0.2], [1.0, 0.0, 0.0], [0.4, 0.4, 0.2]])
 LABELS = np.array([[0.9, 0.6], [0.1, 0.2], [1.0, 0.0]])

@@ -1,7 +1,7 @@
 import pytest
 
 from weakspot.core.errors import NotEnoughDataError
-from weakspot.repair.methods.pool.labelled import LabelledRepairer
+from weakspot.repair.strategies.pool import LabelledRepairer
 
 
 def test_select__every_labelled_pool_sample_and_no_other(make_material, make_slice, hidden, added):

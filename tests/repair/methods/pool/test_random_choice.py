@@ -1,7 +1,7 @@
 import pytest
 
 from weakspot.core.errors import ConfigError
-from weakspot.repair.methods.pool.random_choice import RandomRepairer
+from weakspot.repair.strategies.pool import RandomRepairer
 
 
 def test_select__seed_decides_and_larger_budgets_keep_smaller_ones(make_material, hidden, added):

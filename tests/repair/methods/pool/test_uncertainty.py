@@ -4,11 +4,7 @@ import numpy as np
 import pytest
 
 from weakspot.core.errors import ConfigError, NotEnoughDataError
-from weakspot.repair.methods.pool.uncertainty import (
-    ConfidenceRepairer,
-    EntropyRepairer,
-    MarginRepairer,
-)
+from weakspot.repair.strategies.pool import ConfidenceRepairer, EntropyRepairer, MarginRepairer
 
 ALL = pytest.mark.parametrize("repairer", [MarginRepairer, EntropyRepairer, ConfidenceRepairer])
 
@@ -54,7 +50,7 @@ def test_select__samples_without_probabilities_are_not_chosen(make_material, add
 
 
 def test_select__chunks_change_nothing(make_material, added, monkeypatch):
-    monkeypatch.setattr("weakspot.repair.methods.pool.doubts.CHUNK_ROWS", 3)
+    monkeypatch.setattr("weakspot.repair.strategies.pool.PROBABILITY_CHUNK_ROWS", 3)
     material = make_material()
     assert added(EntropyRepairer().select([], material), material) == "agh"
 

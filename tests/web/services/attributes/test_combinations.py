@@ -3,14 +3,23 @@ import itertools
 import numpy as np
 import pytest
 
-from weakspot.core.decisions import DecisionKind
 from weakspot.core.errors import DataError, NotEnoughDataError
 from weakspot.core.evidence import Share
+from weakspot.core.run import DecisionKind
 from weakspot.core.statistics import wilson_interval
-from weakspot.web.services.attributes.columns import coded_attributes, predictions_of
-from weakspot.web.services.attributes.combinations import LEAST_SUPPORT, combinations, lower_ends
-from weakspot.web.services.attributes.proof import combination_slice, prove_combination
-from weakspot.web.services.attributes.values import ChosenValue, attribute_samples
+from weakspot.web.services.attributes import (
+    ChosenValue,
+    attribute_samples,
+    coded_attributes,
+    predictions_of,
+)
+from weakspot.web.services.combinations import (
+    LEAST_SUPPORT,
+    combination_slice,
+    combinations,
+    lower_ends,
+    prove_combination,
+)
 
 
 def _words(workspace, name):

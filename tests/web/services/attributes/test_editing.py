@@ -3,20 +3,21 @@ import json
 import numpy as np
 import pytest
 
-from weakspot.core.attributes import marked_attributes
 from weakspot.core.errors import DataError, StoreError, UnavailableError
 from weakspot.core.run import no_stage_progress
+from weakspot.core.samples import marked_attributes
 from weakspot.discover.attributes import AttributesDiscoverer
 from weakspot.project.project import Project
-from weakspot.web.services.attributes import columns as attribute_columns
-from weakspot.web.services.attributes.editing import (
+from weakspot.web.services import attributes as attribute_columns
+from weakspot.web.services.attributes import (
+    ChosenValue,
     EditRequest,
+    attribute_histograms,
     edit_attributes,
     edits_of,
     propose_values,
 )
-from weakspot.web.services.attributes.proof import prove_combination
-from weakspot.web.services.attributes.values import ChosenValue, attribute_histograms
+from weakspot.web.services.combinations import prove_combination
 from weakspot.web.services.workspace import Workspace
 
 TINT = [

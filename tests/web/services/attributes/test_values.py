@@ -9,8 +9,8 @@ from weakspot.core.errors import DataError
 from weakspot.core.evidence import Share
 from weakspot.core.run import no_stage_progress
 from weakspot.project.project import Project
-from weakspot.web.services.attributes import columns as attribute_columns
-from weakspot.web.services.attributes.values import attribute_histograms
+from weakspot.web.services import attributes as attribute_columns
+from weakspot.web.services.attributes import attribute_histograms
 from weakspot.web.services.workspace import Workspace
 
 

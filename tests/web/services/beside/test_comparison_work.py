@@ -1,8 +1,7 @@
 """Comparing as work: what it keeps."""
 
 from weakspot.core.run import no_stage_progress
-from weakspot.web.services.beside.comparison_work import compare
-from weakspot.web.services.slices.comparison import comparison_file, other_models
+from weakspot.web.services.compare import compare, comparison_file, other_models
 
 
 def test_compare__done__figures_and_failures_are_kept(compared):

@@ -1,7 +1,7 @@
 """Two slices beside each other."""
 
-from weakspot.web.services.beside.slice_pair import slice_pair
-from weakspot.web.services.images.visible import is_visible
+from weakspot.web.services.compare import slice_pair
+from weakspot.web.services.images import is_visible
 
 
 def _pair(workspace, first, second):

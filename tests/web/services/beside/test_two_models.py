@@ -4,10 +4,8 @@ import pytest
 
 from weakspot.core.errors import DataError
 from weakspot.core.run import no_stage_progress
-from weakspot.web.services.beside.comparison_work import compare
-from weakspot.web.services.beside.two_models import two_models
-from weakspot.web.services.images.visible import is_visible
-from weakspot.web.services.slices.comparison import comparison_file, other_models
+from weakspot.web.services.compare import compare, comparison_file, other_models, two_models
+from weakspot.web.services.images import is_visible
 
 
 def test_two_models__other_is_right_on_apples__its_failures_are_shared(compared):

@@ -2,14 +2,14 @@ import json
 
 import pytest
 
-from weakspot.core.decisions import DecisionKind
 from weakspot.core.errors import DataError
 from weakspot.core.evidence import Verdict
-from weakspot.core.online_testing import spending_share
-from weakspot.pipeline.ledger import LEDGER_FILE
-from weakspot.web.services.classes.checks import accept_phrase, check_phrase, phrase_slice
-from weakspot.web.services.classes.phrases import phrase_score
-from weakspot.web.services.slices.changes import (
+from weakspot.core.questions import spending_share
+from weakspot.core.run import DecisionKind
+from weakspot.run.ledger import LEDGER_FILE
+from weakspot.web.services.classes import phrase_score
+from weakspot.web.services.phrase_checks import accept_phrase, check_phrase, phrase_slice
+from weakspot.web.services.slice_editing import (
     change_run,
     decision,
     evidence_of,

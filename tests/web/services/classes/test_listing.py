@@ -3,14 +3,12 @@ import threading
 import numpy as np
 import pytest
 
-from weakspot.core.assistants import NOBODY, Assistants
-from weakspot.core.class_findings import ClassFinding, ClassFindingKind
+from weakspot.core.assistants import NO_ASSISTANTS, Assistants
 from weakspot.core.errors import ModelError
-from weakspot.core.evidence import Verdict
-from weakspot.pipeline.stage_clock import new_record
+from weakspot.core.evidence import ClassFinding, ClassFindingKind, Verdict
+from weakspot.run.stage_clock import new_record
 from weakspot.testing.fakes import PlantedEmbedder
-from weakspot.web.services.classes.listing import best_scores, class_list, suggestions
-from weakspot.web.services.classes.phrases import phrase_score
+from weakspot.web.services.classes import best_scores, class_list, phrase_score, suggestions
 from weakspot.web.services.workspace import MadeBeside
 
 
@@ -53,7 +51,7 @@ def test_class_list__says_what_the_newest_run_confirmed_of_a_class(open_world):
 
 
 def test_class_list__no_text_side__still_lists(open_world):
-    found = class_list(open_world(assistants=NOBODY))
+    found = class_list(open_world(assistants=NO_ASSISTANTS))
     assert (found.is_ranked, found.can_compare) == (True, False)
     assert all(row.best_score is None for row in found.classes)
 
@@ -130,7 +128,7 @@ def test_suggestions__slow_captioner__vocabulary_meanwhile(open_world, monkeypat
         may_go_on.wait()
         return ["a green thing"] * len(rows)
 
-    monkeypatch.setattr("weakspot.web.services.classes.listing.WAIT_SECONDS", 0.0)
+    monkeypatch.setattr("weakspot.web.services.classes.WAIT_SECONDS", 0.0)
     workspace = open_world(
         assistants=Assistants(embed_texts=PlantedEmbedder().embed_texts, captions=slow)
     )

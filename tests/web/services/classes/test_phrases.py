@@ -3,23 +3,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from weakspot.core.assistants import NOBODY
-from weakspot.core.error_score import error_scores, score_at
+from weakspot.core.assistants import NO_ASSISTANTS
 from weakspot.core.errors import DataError
 from weakspot.core.samples import SampleSet
-from weakspot.pipeline.ledger import LEDGER_FILE
-from weakspot.pipeline.phrase_answers import Fit
-from weakspot.web.services.classes.phrases import (
+from weakspot.discover.error_score import error_scores, score_at
+from weakspot.run.ledger import LEDGER_FILE
+from weakspot.run.phrase_questions import Fit
+from weakspot.web.services.classes import (
     HeldOut,
+    class_members,
+    class_samples,
     held_out_score,
+    known_first,
     parts_of,
     phrase_score,
     score_with,
-)
-from weakspot.web.services.classes.samples import (
-    class_members,
-    class_samples,
-    known_first,
     titles_of_row,
 )
 from weakspot.web.services.view import FLOAT32, INT32, UINT8, unpack
@@ -84,8 +82,10 @@ def test_phrase_score__cannot_be_compared__says_why(open_world, green_world):
     with pytest.raises(DataError, match="no class"):
         phrase_score(open_world(), "disk", "green")
     with pytest.raises(DataError, match="no embeddings with a text side.*weakspot lab align"):
-        phrase_score(open_world(assistants=NOBODY), "disc", "shiny")
-    assert phrase_score(open_world(assistants=NOBODY), "disc", "colour = green").fit is Fit.GOOD
+        phrase_score(open_world(assistants=NO_ASSISTANTS), "disc", "shiny")
+    assert (
+        phrase_score(open_world(assistants=NO_ASSISTANTS), "disc", "colour = green").fit is Fit.GOOD
+    )
     bare = SampleSet(
         dataset=green_world.dataset, rows=np.arange(len(green_world)), spaces={}, name="all samples"
     )
@@ -155,7 +155,7 @@ def test_held_out_score__large_classes__normal_limit_agrees_with_exact_test(monk
     similarities = (draws.standard_normal(6000) + 0.06 * failed).astype(np.float32)
     parts = parts_of(failed, seed=0, title="any")
     limit = held_out_score(similarities, failed, parts)
-    monkeypatch.setattr("weakspot.web.services.classes.phrases.MOST_EXACT", 10**9)
+    monkeypatch.setattr("weakspot.web.services.classes.MOST_EXACT", 10**9)
     exact = held_out_score(similarities, failed, parts)
     assert limit.score == exact.score
     assert limit.p_value == pytest.approx(exact.p_value, rel=0.02)

@@ -7,7 +7,7 @@ from weakspot.core.errors import DataError, RefusedPromptError
 from weakspot.core.roles import Cost
 from weakspot.project.project import Project
 from weakspot.testing.fakes import PlantedImageGenerator
-from weakspot.web.services.generation import requests as generation_requests
+from weakspot.web.services import generate as generation_requests
 from weakspot.web.services.workspace import Workspace
 
 

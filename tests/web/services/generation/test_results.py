@@ -7,10 +7,14 @@ from tests.planted_project import planted_project
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.run import no_stage_progress
 from weakspot.project.project import Project
-from weakspot.web.services.generation import requests as generation_requests
-from weakspot.web.services.generation import results as generation_results
-from weakspot.web.services.generation.requests import counterfactual, search
-from weakspot.web.services.generation.results import CaptionTrialView, CounterfactualView
+from weakspot.web.services import generate as generation_requests
+from weakspot.web.services import generate as generation_results
+from weakspot.web.services.generate import (
+    CaptionTrialView,
+    CounterfactualView,
+    counterfactual,
+    search,
+)
 from weakspot.web.services.work import check_arguments
 from weakspot.web.services.workspace import Workspace
 

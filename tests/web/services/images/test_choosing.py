@@ -3,14 +3,15 @@ import pytest
 from pydantic import ValidationError
 
 from weakspot.core.errors import DataError
-from weakspot.web.services.images import choosing
-from weakspot.web.services.images.choosing import (
+from weakspot.web.services import images
+from weakspot.web.services.images import (
+    WRONG,
     ImageQuery,
     choose_images,
     largest_first,
     row_of,
+    visible_samples,
 )
-from weakspot.web.services.images.visible import WRONG, visible_samples
 
 
 def _chosen(workspace, **fields):
@@ -58,7 +59,7 @@ def test_choose__confusion_cell__label_and_answer(world_workspace):
 
 @pytest.mark.parametrize("many", [0, 10**9], ids=["order of all", "own order"])
 def test_choose__ordered__worst_first_also_among_many(world_workspace, monkeypatch, many):
-    monkeypatch.setattr(choosing, "MANY", many)
+    monkeypatch.setattr(images, "MANY", many)
     seen = visible_samples(world_workspace)
     by_loss = np.searchsorted(seen.rows, _chosen(world_workspace, order="loss"))
     assert (np.diff(seen.truth[by_loss]) >= 0).all()
@@ -138,5 +139,5 @@ def test_largest_first__as_a_stable_order():
 
 def test_cosines__missing_and_empty_embeddings():
     embeddings = np.array([[3, 4], [0, 0], [np.nan, np.nan], [-2, 0]], dtype=np.float32)
-    found = choosing._cosines(embeddings, np.array([1, 0], dtype=np.float32))
+    found = images._cosines(embeddings, np.array([1, 0], dtype=np.float32))
     np.testing.assert_allclose(found, [0.6, 0.0, np.nan, -1.0], rtol=1e-6)

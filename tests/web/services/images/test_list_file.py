@@ -1,9 +1,8 @@
 import csv
 import io
 
-from weakspot.web.services.images import list_file
-from weakspot.web.services.images.choosing import ImageQuery, choose_images
-from weakspot.web.services.images.list_file import image_lines
+from weakspot.web.services import images
+from weakspot.web.services.images import ImageQuery, choose_images, image_lines
 
 
 def _table(workspace, **options):
@@ -12,7 +11,7 @@ def _table(workspace, **options):
 
 
 def test_lines__chosen_images__one_line_each_in_order(world_workspace, monkeypatch):
-    monkeypatch.setattr(list_file, "AT_ONCE", 7)
+    monkeypatch.setattr(images, "AT_ONCE", 7)
     rows = choose_images(world_workspace, ImageQuery(label="disc", result="wrong")).rows
     lines = _table(world_workspace, with_paths=False)
     assert [line["id"] for line in lines] == world_workspace.samples.dataset.sample_ids(rows)
@@ -23,5 +22,5 @@ def test_lines__chosen_images__one_line_each_in_order(world_workspace, monkeypat
 
 
 def test_lines__name_like_a_formula__is_text(world_workspace, monkeypatch):
-    monkeypatch.setattr(list_file, "files_of", lambda _workspace, rows: ["=1+1"] * len(rows))
+    monkeypatch.setattr(images, "files_of", lambda _workspace, rows: ["=1+1"] * len(rows))
     assert _table(world_workspace, with_paths=False)[0]["file"] == "'=1+1"

@@ -1,9 +1,8 @@
 import numpy as np
 
-from weakspot.core.assistants import NOBODY
+from weakspot.core.assistants import NO_ASSISTANTS
 from weakspot.core.samples import SampleSet
-from weakspot.web.services.images.neighbours import nearest_images
-from weakspot.web.services.images.visible import visible_samples
+from weakspot.web.services.images import nearest_images, visible_samples
 
 
 def test_nearest__sample__right_and_wrong_ones_that_people_may_look_at(world_workspace):
@@ -21,6 +20,6 @@ def test_nearest__sample__right_and_wrong_ones_that_people_may_look_at(world_wor
 
 def test_nearest__no_embeddings__says_why(open_world, green_world):
     samples = SampleSet(dataset=green_world.dataset, rows=np.arange(len(green_world)))
-    found = nearest_images(open_world(samples=samples, assistants=NOBODY), 0)
+    found = nearest_images(open_world(samples=samples, assistants=NO_ASSISTANTS), 0)
     assert (found.right, found.wrong) == ([], [])
     assert "no embeddings" in found.note

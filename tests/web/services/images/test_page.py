@@ -1,7 +1,6 @@
 import numpy as np
 
-from weakspot.web.services.images.page import ImagePageQuery, image_choices, image_page
-from weakspot.web.services.images.visible import visible_samples
+from weakspot.web.services.images import ImagePageQuery, image_choices, image_page, visible_samples
 
 
 def test_page__offset_and_limit__pages_follow_one_another(world_workspace):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from weakspot.core.dataset import Split
-from weakspot.web.services.images.visible import PARTS, UNKNOWN, is_visible, visible_samples
+from weakspot.web.services.images import PARTS, UNKNOWN, is_visible, visible_samples
 
 
 def test_visible__halves__confirmation_and_test_samples_are_not_among_them(world_workspace):

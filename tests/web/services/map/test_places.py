@@ -11,20 +11,22 @@ from weakspot.core.dataset import Split, dataset_from_columns
 from weakspot.core.errors import DataError, ModelError
 from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.project.project import Project
-from weakspot.web.services.map import layouts as map_layouts
-from weakspot.web.services.map import places as sample_map
-from weakspot.web.services.map.colours import colourings, colours
-from weakspot.web.services.map.layouts import Layout, LayoutFiles, frame, principal_layout
-from weakspot.web.services.map.places import (
+from weakspot.web.services import sample_map
+from weakspot.web.services import sample_map as map_layouts
+from weakspot.web.services.map_colours import colourings, colours, selection
+from weakspot.web.services.sample_map import (
     PARTS,
+    Layout,
+    LayoutFiles,
+    frame,
     map_layout,
     map_parts,
     map_plan,
     map_rows,
     map_sample,
     map_view,
+    principal_layout,
 )
-from weakspot.web.services.map.selection import selection
 from weakspot.web.services.workspace import Workspace
 
 

@@ -10,9 +10,8 @@ from tests.planted_project import planted_project
 from weakspot.core.arrays import unit_rows
 from weakspot.core.errors import ConfigError, MissingExtraError
 from weakspot.project.project import Project
-from weakspot.web.services.map import work as map_work
-from weakspot.web.services.map.places import map_view
-from weakspot.web.services.map.work import lay_out, umap_places
+from weakspot.web.services import sample_map as map_work
+from weakspot.web.services.sample_map import lay_out, map_view, umap_places
 from weakspot.web.services.work import work_of
 from weakspot.web.services.workspace import Workspace
 

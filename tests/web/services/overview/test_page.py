@@ -5,20 +5,22 @@ import shutil
 import numpy as np
 import pytest
 
-from weakspot.core.advice import Advice, AdviceKind
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.errors import StoreError
-from weakspot.pipeline.settings import Settings
+from weakspot.core.run import Advice, AdviceKind
 from weakspot.project.project import Project
 from weakspot.report.document import build_document
-from weakspot.web.services.overview.page import (
+from weakspot.run.settings import Settings
+from weakspot.web.services.overview import (
     OTHERS,
     confusion,
+    discoverer_choices,
     missing_notice,
     overview,
     run_facts,
+    run_list,
+    worst_images,
 )
-from weakspot.web.services.overview.runs import discoverer_choices, run_list, worst_images
 from weakspot.web.services.workspace import Workspace
 
 

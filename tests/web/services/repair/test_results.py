@@ -8,25 +8,26 @@ from pathlib import Path
 import pytest
 from tests.captioned_table import write_captioned_table
 
-from weakspot.core.class_findings import ClassFinding, ClassFindingKind
 from weakspot.core.errors import StoreError
-from weakspot.core.evidence import Verdict
+from weakspot.core.evidence import ClassFinding, ClassFindingKind, Verdict
 from weakspot.core.repairs import GroupKind
 from weakspot.core.run import no_stage_progress
-from weakspot.pipeline.settings import Settings
 from weakspot.project.project import Project
 from weakspot.report.repairs import repair_section
-from weakspot.web.services import loop_work
-from weakspot.web.services.repair.changed_images import changed_images
-from weakspot.web.services.repair.downloads import DownloadName, downloads, open_download
-from weakspot.web.services.repair.results import (
+from weakspot.run.settings import Settings
+from weakspot.web.services import loop
+from weakspot.web.services.repair import (
+    DownloadName,
+    changed_images,
+    downloads,
     go_back_to,
+    open_download,
     repair_options,
     repair_results,
     results_of,
 )
-from weakspot.web.services.slices.editing import rename
-from weakspot.web.services.slices.page import slice_page
+from weakspot.web.services.slice_editing import rename
+from weakspot.web.services.slices import slice_page
 from weakspot.web.services.workspace import Workspace
 
 
@@ -35,7 +36,7 @@ def repaired(fruit_folder, tmp_path_factory) -> Workspace:
     project = Project.open(
         Path(shutil.copytree(fruit_folder, tmp_path_factory.mktemp("repaired") / "fruit"))
     )
-    loop_work.repair(project, {"is_comparison": True}, no_stage_progress)
+    loop.repair(project, {"is_comparison": True}, no_stage_progress)
     return Workspace(Project.open(project.folder))
 
 
@@ -139,7 +140,7 @@ def test_repair__twice_then_renamed__both_are_kept_and_can_be_gone_back_to(fruit
     found = project.run_record().published()[0][0]
     contents = []
     for strategy in ("slice-balanced", "plain"):
-        loop_work.repair(Project.open(project.folder), {"strategy": strategy}, no_stage_progress)
+        loop.repair(Project.open(project.folder), {"strategy": strategy}, no_stage_progress)
         workspace = Workspace(Project.open(project.folder))
         contents.append(
             [
@@ -199,7 +200,7 @@ def test_repair__table_without_images__offers_files_instead_of_a_dead_end(tmp_pa
     assert options.why_not == ""
     assert "cannot be retrained here" in options.only_collects
     assert "dog: rain" in [one.title for one in options.slices]
-    loop_work.repair(project, {}, no_stage_progress)
+    loop.repair(project, {}, no_stage_progress)
     workspace = Workspace(Project.open(project.folder))
     shown = repair_results(workspace)
     assert shown.note == ""

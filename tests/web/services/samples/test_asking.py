@@ -8,7 +8,7 @@ from PIL import Image
 
 from weakspot.core.errors import StoreError
 from weakspot.project.project import Project
-from weakspot.web.services.samples.asking import classify_images, lock_of_models, with_classifier
+from weakspot.web.services.samples import classify_images, lock_of_models, with_classifier
 from weakspot.web.services.workspace import Workspace
 
 

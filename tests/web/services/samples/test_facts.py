@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from weakspot.core.assistants import NOBODY
+from weakspot.core.assistants import NO_ASSISTANTS
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.samples import SampleSet
-from weakspot.web.services.samples.facts import files_of, names_of, sample_file
+from weakspot.web.services.samples import files_of, names_of, sample_file
 
 
 @pytest.fixture
@@ -21,7 +21,9 @@ def filed(open_world, tmp_path):
             None,
         ],
     )
-    return open_world(samples=SampleSet(dataset=dataset, rows=np.arange(5)), assistants=NOBODY)
+    return open_world(
+        samples=SampleSet(dataset=dataset, rows=np.arange(5)), assistants=NO_ASSISTANTS
+    )
 
 
 def test_names__any_source__file_name_or_what_the_source_calls_it(filed):

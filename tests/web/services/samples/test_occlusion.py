@@ -5,12 +5,12 @@ import pytest
 from PIL import Image
 from tests.web.services.conftest import ProjectInMemory
 
-from weakspot.core.assistants import NOBODY
+from weakspot.core.assistants import NO_ASSISTANTS
 from weakspot.core.dataset import Task, dataset_from_columns
 from weakspot.core.errors import StoreError
 from weakspot.core.roles import ClassifierOutput
 from weakspot.core.samples import SampleSet
-from weakspot.web.services.samples.occlusion import CELLS, Occlusion, heat_map, patches
+from weakspot.web.services.samples import CELLS, Occlusion, heat_map, patches
 from weakspot.web.services.workspace import Workspace
 
 
@@ -49,7 +49,7 @@ def asked(tmp_path):
     )
     (tmp_path / "project").mkdir()
     project = ProjectInMemory(
-        tmp_path / "project", SampleSet(dataset=dataset, rows=np.arange(2)), NOBODY
+        tmp_path / "project", SampleSet(dataset=dataset, rows=np.arange(2)), NO_ASSISTANTS
     )
     classifier = CornerClassifier()
     object.__setattr__(project.prepared(), "classifier", classifier)

@@ -5,10 +5,10 @@ import pytest
 from PIL import Image
 from tests.web.services.conftest import ProjectInMemory
 
-from weakspot.core.assistants import NOBODY
+from weakspot.core.assistants import NO_ASSISTANTS
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.samples import SampleSet
-from weakspot.web.services.samples.originals import original
+from weakspot.web.services.samples import original
 from weakspot.web.services.workspace import Workspace
 
 
@@ -31,7 +31,7 @@ def photographs(tmp_path):
     )
     samples = SampleSet(dataset=dataset, rows=np.arange(4))
     (tmp_path / "project").mkdir()
-    return Workspace(ProjectInMemory(tmp_path / "project", samples, NOBODY))
+    return Workspace(ProjectInMemory(tmp_path / "project", samples, NO_ASSISTANTS))
 
 
 def _opened(found):

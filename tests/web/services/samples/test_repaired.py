@@ -6,9 +6,8 @@ import pytest
 
 from weakspot.core.run import no_stage_progress
 from weakspot.project.project import Project
-from weakspot.web.services import loop_work
-from weakspot.web.services.repair.changed_images import changed_images
-from weakspot.web.services.samples.repaired import repairs_on_sample
+from weakspot.web.services import loop
+from weakspot.web.services.repair import changed_images, repairs_on_sample
 from weakspot.web.services.workspace import Workspace
 
 
@@ -17,7 +16,7 @@ def repaired(fruit_folder, tmp_path):
     """The fruit, repaired twice by different strategies."""
     project = Project.open(shutil.copytree(fruit_folder, tmp_path / "fruit"))
     for strategy in ("plain", "slice-balanced"):
-        loop_work.repair(Project.open(project.folder), {"strategy": strategy}, no_stage_progress)
+        loop.repair(Project.open(project.folder), {"strategy": strategy}, no_stage_progress)
     return Workspace(Project.open(project.folder))
 
 

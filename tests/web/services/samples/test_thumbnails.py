@@ -6,8 +6,7 @@ import pytest
 from PIL import Image
 
 from weakspot.project.project import Project
-from weakspot.web.services.samples.facts import sample_facts
-from weakspot.web.services.samples.thumbnails import ThumbnailFolder, thumbnail
+from weakspot.web.services.samples import ThumbnailFolder, sample_facts, thumbnail
 from weakspot.web.services.workspace import Workspace
 
 
@@ -35,7 +34,7 @@ def test_thumbnail__no_such_row__is_none(pictured, row):
 def test_thumbnail__unreadable_or_missing_image__is_none(world_workspace, pictured, monkeypatch):
     assert thumbnail(world_workspace, 0, side=64) is None
     monkeypatch.setattr(
-        "weakspot.media.images.read_location", lambda location: b"\xff\xd8\xff broken"
+        "weakspot.data.images.read_location", lambda location: b"\xff\xd8\xff broken"
     )
     assert thumbnail(pictured, 5, side=512) is None
 

@@ -3,7 +3,7 @@
 import pytest
 from PIL import Image
 
-from weakspot.web.services.setup.places import AllowedPlaces
+from weakspot.web.services.setup import AllowedPlaces
 
 
 @pytest.fixture

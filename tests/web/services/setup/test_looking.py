@@ -3,7 +3,7 @@
 import pytest
 
 from weakspot.core.errors import ConfigError
-from weakspot.web.services.setup.looking import look_at_data
+from weakspot.web.services.setup import look_at_data
 
 
 def test_look_at_data__folder__classes_and_images_of_each(places):

@@ -6,13 +6,8 @@ import pytest
 from PIL import Image
 
 from weakspot.core.errors import ConfigError
-from weakspot.pipeline.settings_file import load_settings
-from weakspot.web.services.setup.project import (
-    ChosenData,
-    ChosenProject,
-    begin_setup,
-    needs_setup,
-)
+from weakspot.run.settings_file import load_settings
+from weakspot.web.services.setup import ChosenData, ChosenProject, begin_setup, needs_setup
 
 COLUMNS = {"label": "truth", "prediction": "said"}
 

@@ -11,8 +11,8 @@ from PIL import Image
 from weakspot.core.failures import describe_criterion
 from weakspot.core.rules import ColumnRule, LinearRule
 from weakspot.core.slices import DataUse, FailureSlice, SliceName
-from weakspot.pipeline.stage_clock import new_record
 from weakspot.project.project import Project
+from weakspot.run.stage_clock import new_record
 from weakspot.web.services.workspace import Workspace
 
 N_SAMPLES, DIMENSION = 400, 12

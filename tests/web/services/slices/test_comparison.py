@@ -2,9 +2,8 @@ import pytest
 
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.run import no_stage_progress
-from weakspot.web.services.beside.comparison_work import compare
-from weakspot.web.services.slices.comparison import other_models, slice_comparison
-from weakspot.web.services.slices.table import slice_table
+from weakspot.web.services.compare import compare, other_models, slice_comparison
+from weakspot.web.services.slices import slice_table
 
 
 def _green(workspace):

@@ -1,13 +1,12 @@
 import numpy as np
 import pytest
 
-from weakspot.core.decisions import DecisionKind
 from weakspot.core.errors import DataError
 from weakspot.core.rules import AnyOfRule
-from weakspot.web.services.slices import editing as slice_editing
-from weakspot.web.services.slices.requests import Merging, Narrowing
-from weakspot.web.services.slices.samples import look_at
-from weakspot.web.services.slices.table import run_of, slice_table
+from weakspot.core.run import DecisionKind
+from weakspot.web.services import slice_editing
+from weakspot.web.services.slice_editing import Merging, Narrowing
+from weakspot.web.services.slices import look_at, run_of, slice_table
 
 
 def _line(workspace, words):

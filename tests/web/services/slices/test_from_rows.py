@@ -1,11 +1,10 @@
 import numpy as np
 import pytest
 
-from weakspot.core.decisions import DecisionKind
 from weakspot.core.errors import DataError, NotEnoughDataError
-from weakspot.web.services.slices.from_rows import part_numbers, slice_from_rows
-from weakspot.web.services.slices.requests import PickedRows
-from weakspot.web.services.slices.table import run_of
+from weakspot.core.run import DecisionKind
+from weakspot.web.services.slice_editing import PickedRows, part_numbers, slice_from_rows
+from weakspot.web.services.slices import run_of
 
 
 def _green(samples):

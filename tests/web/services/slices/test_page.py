@@ -1,7 +1,6 @@
 from weakspot.report.findings import finding
-from weakspot.report.image_budget import SliceImages
-from weakspot.web.services.slices.page import slice_page
-from weakspot.web.services.slices.table import run_of
+from weakspot.report.images import SliceImages
+from weakspot.web.services.slices import run_of, slice_page
 
 
 def test_slice_page__sentences__are_those_of_the_report(sliced):

@@ -7,7 +7,7 @@ from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.errors import DataError
 from weakspot.core.rules import AllOfRule, AnyOfRule, ColumnRule, IdRule
 from weakspot.core.samples import SampleSet
-from weakspot.web.services.slices.requests import all_of, any_of
+from weakspot.web.services.slice_editing import all_of, any_of
 
 COLUMNS = list(itertools.product([False, True], repeat=4))
 SAMPLES = SampleSet(

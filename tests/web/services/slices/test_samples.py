@@ -5,14 +5,15 @@ import pytest
 
 from weakspot.core.errors import DataError
 from weakspot.core.slices import DataUse
-from weakspot.web.services.slices.samples import (
+from weakspot.web.services.slices import (
     Shown,
     half_of,
     look_at,
+    run_of,
     sample_page,
     slice_scores,
+    slice_table,
 )
-from weakspot.web.services.slices.table import run_of, slice_table
 
 
 def _found(workspace, words):

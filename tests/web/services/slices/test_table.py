@@ -1,13 +1,12 @@
 import pytest
 
-from weakspot.core.decisions import DecisionKind
 from weakspot.core.evidence import Cause, CauseFinding, LabelFinding, Share
-from weakspot.report.document import build_document
+from weakspot.core.run import DecisionKind
+from weakspot.report.document import build_document, render_html
 from weakspot.report.findings import slice_sentences
-from weakspot.report.render import render_html
-from weakspot.web.services.classes.checks import _sentences
-from weakspot.web.services.overview.page import confirmed_slices, run_facts
-from weakspot.web.services.slices.table import run_of, slice_lines, slice_table
+from weakspot.web.services.overview import confirmed_slices, run_facts
+from weakspot.web.services.phrase_checks import _sentences
+from weakspot.web.services.slices import run_of, slice_lines, slice_table
 
 
 def test_slice_table__of_a_run__is_in_the_order_of_the_report(sliced):
@@ -85,7 +84,7 @@ def test_slice_table__before_anything_was_measured__says_so(sliced):
 
 
 def test_slice_table__dismissed_slices__come_last_with_who_and_why(sliced):
-    from weakspot.web.services.slices.changes import decision
+    from weakspot.web.services.slice_editing import decision
 
     record = run_of(sliced)
     green = record.published()[0][0].slice_id

@@ -5,7 +5,7 @@ from tests.planted_project import planted_project
 from weakspot.core.errors import DataError
 from weakspot.core.run import no_stage_progress
 from weakspot.project.project import Project
-from weakspot.web.services.studies.repairs import ask_for_repairs, repairs, repairs_of
+from weakspot.web.services.studies import ask_for_repairs, repairs, repairs_of
 from weakspot.web.services.workspace import Workspace
 
 STUDY = {"study": "abc"}

@@ -3,7 +3,7 @@ import io
 
 import pytest
 
-from weakspot.web.services.studies.table import (
+from weakspot.web.services.studies import (
     RepairFigures,
     StudyEntry,
     best_triples,

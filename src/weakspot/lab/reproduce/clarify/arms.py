@@ -7,22 +7,21 @@ from functools import cached_property
 
 import numpy as np
 
-from weakspot.backends.torch.small_networks import NetworkPlan, train_network
 from weakspot.core.arrays import BoolArray, FloatArray, IntArray, unit_rows
 from weakspot.core.dataset import Split, Task
-from weakspot.core.error_score import error_scores
 from weakspot.core.errors import NotEnoughDataError
 from weakspot.core.failures import FailureCriterion
-from weakspot.core.heads import Head
+from weakspot.core.heads import Head, RepairMaterial, TrainingSelection, class_parts
 from weakspot.core.rules import LinearRule
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
-from weakspot.core.training_sets import RepairMaterial, TrainingSelection, class_parts
+from weakspot.discover.error_score import error_scores
 from weakspot.lab.reproduce.clarify.world import COLUMN, ENCODER, ClarifyWorld
 from weakspot.lab.reproduce.protocol import StepResult
-from weakspot.pipeline.wiring import build_part
-from weakspot.repair.head_training import HeadTrainer
+from weakspot.models.torch.small_networks import NetworkPlan, train_network
 from weakspot.repair.measure import ArmAnswers, measure_arm
+from weakspot.repair.training.trainer import HeadTrainer
+from weakspot.run.wiring import build_part
 
 CRITERION = FailureCriterion()
 SCALE = 100.0
@@ -93,14 +92,14 @@ class Workshop:
     def zero_shot(self) -> Head:
         """Return the classifier of class prompts as a last layer."""
         return Head(
-            weights=SCALE * self._texts(self.world.class_prompts),
+            weights=SCALE * self.texts(self.world.class_prompts),
             bias=np.zeros(len(self.world.class_names), dtype=np.float32),
         )
 
     def phrase(self, class_name: str, words: str) -> Phrase:
         """Return words with their Error Score on validation samples of a class, and the threshold that gives it."""
         rows = self._validation(class_name)
-        likeness = self.world.embeddings[rows] @ self._texts([words])[0]
+        likeness = self.world.embeddings[rows] @ self.texts([words])[0]
         found = error_scores(likeness[None, :].astype(np.float32), self._failed(rows))
         return Phrase(
             class_name=class_name,
@@ -113,7 +112,7 @@ class Workshop:
         """Return the slice that words mean; nobody confirmed it: it is exploratory."""
         rule = LinearRule(
             encoder_id=ENCODER,
-            direction=tuple(float(one) for one in self._texts([phrase.words])[0]),
+            direction=tuple(float(one) for one in self.texts([phrase.words])[0]),
             threshold=phrase.threshold,
         )
         return FailureSlice(
@@ -149,7 +148,7 @@ class Workshop:
         """Return the keyword with the largest CLIP score, as Bias-to-Text chooses: nearer to failures than to other samples."""
         rows = self._validation(class_name)
         failed = self._failed(rows)
-        likeness = self.world.embeddings[rows] @ self._texts(self.world.vocabulary).T
+        likeness = self.world.embeddings[rows] @ self.texts(self.world.vocabulary).T
         if not failed.any() or failed.all():
             return self.phrase(class_name, self.world.vocabulary[0])
         scores = likeness[failed].mean(axis=0) - likeness[~failed].mean(axis=0)
@@ -213,7 +212,7 @@ class Workshop:
             .head
         )
 
-    def _texts(self, phrases: Sequence[str]) -> FloatArray:
+    def texts(self, phrases: Sequence[str]) -> FloatArray:
         return unit_rows(np.asarray(self.world.embed_texts(phrases), dtype=np.float32))
 
 
@@ -249,14 +248,11 @@ def _without_training(workshop: Workshop) -> Iterator[tuple[str, StepResult]]:
     images = world.embeddings[rows]
     yield "Class Prompt", workshop.answered("class prompt", workshop.zero_shot)
     likeness = np.stack(
-        [
-            np.max(images @ workshop._texts(prompts).T, axis=1)  # noqa: SLF001 - its own module
-            for prompts in world.group_prompts
-        ],
+        [np.max(images @ workshop.texts(prompts).T, axis=1) for prompts in world.group_prompts],
         axis=1,
     )
     yield "Group Prompt", workshop.measured("group prompt", _softmax(likeness))
-    first, second = workshop._texts(world.contrast)  # noqa: SLF001 - its own module
+    first, second = workshop.texts(world.contrast)
     away = unit_rows((first - second)[None, :])[0]
     cleaned = unit_rows(images - np.outer(images @ away, away))
     head = workshop.zero_shot

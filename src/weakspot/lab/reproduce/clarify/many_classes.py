@@ -6,18 +6,24 @@ from functools import cached_property
 
 import numpy as np
 
-from weakspot.core.arrays import AnyArray, BoolArray, DoubleArray, FloatArray, IntArray, unit_rows
+from weakspot.core.arrays import (
+    AnyArray,
+    BoolArray,
+    DoubleArray,
+    FloatArray,
+    IntArray,
+    generator,
+    unit_rows,
+)
 from weakspot.core.dataset import Split, Task, dataset_from_columns
-from weakspot.core.error_score import error_scores
-from weakspot.core.heads import Head
+from weakspot.core.heads import Head, RepairMaterial
 from weakspot.core.rules import LinearRule
 from weakspot.core.samples import EmbeddingSpace, SampleSet
-from weakspot.core.seeding import generator
 from weakspot.core.slices import DataUse, FailureSlice
-from weakspot.core.training_sets import RepairMaterial
+from weakspot.discover.error_score import error_scores
 from weakspot.lab.reproduce.protocol import StepResult
-from weakspot.repair.head_training import HeadTrainer
-from weakspot.repair.methods.slice_balanced import SliceBalancedRepairer
+from weakspot.repair.strategies.reweighting import SliceBalancedRepairer
+from weakspot.repair.training.trainer import HeadTrainer
 
 PERCENT = 100.0
 ENCODER = "stand-in"

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from weakspot.data.charts import ChartPoint, bar_groups, scatter
 from weakspot.lab.reproduce.averages import average
 from weakspot.lab.reproduce.clarify.arms import AVERAGE, CLARIFY, GAP, OWN, WORST
 from weakspot.lab.reproduce.clarify.outcome import SHOWN, arms_of, shared_arms
 from weakspot.lab.reproduce.protocol import PaperTable, Results
-from weakspot.media.charts import ChartPoint, bar_groups, scatter
 
 PERCENT = 100.0
 NOT_IN_PAPER = "The paper states nothing for MetaShift: its arms are measured on it in the same way, and no figure stands beside them."

@@ -7,11 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
-from weakspot.core.arrays import AnyArray, FloatArray, IntArray, unit_rows
+from weakspot.core.arrays import AnyArray, FloatArray, IntArray, generator, unit_rows
 from weakspot.core.dataset import Split, dataset_from_columns
 from weakspot.core.heads import Head
 from weakspot.core.samples import EmbeddingSpace, SampleSet
-from weakspot.core.seeding import generator
 
 SPACE = "clip"
 COLUMN = "place"
@@ -162,7 +161,7 @@ def planted_faces(*, seed: int, part: float = 1.0) -> ClarifyWorld:
     )
 
 
-def _planted(  # noqa: PLR0913 - one argument a property of the world
+def _planted(
     name: str,
     class_names: tuple[str, str],
     values: tuple[str, str],

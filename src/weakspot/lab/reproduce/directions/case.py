@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from weakspot.backends.torch.small_networks import NetworkPlan, SmallNetwork, train_network
 from weakspot.core.arrays import AnyArray, BoolArray, DoubleArray, FloatArray, IntArray
 from weakspot.core.dataset import Split, dataset_from_columns
 from weakspot.core.samples import EmbeddingSpace, SampleSet
+from weakspot.models.torch.small_networks import NetworkPlan, SmallNetwork, train_network
 
 CLIP = "clip"
 TRAIN, VALIDATION, TEST, POOL = Split.TRAIN, Split.VALIDATION, Split.TEST, Split.POOL

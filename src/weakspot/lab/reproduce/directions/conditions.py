@@ -6,7 +6,6 @@ from functools import partial
 
 import numpy as np
 
-from weakspot.backends.torch.small_networks import NetworkPlan, train_network
 from weakspot.core.arrays import BoolArray, FloatArray
 from weakspot.core.dataset import Dataset, Split, dataset_from_columns
 from weakspot.core.failures import Side, best_f1_thresholds, class_problems
@@ -18,6 +17,7 @@ from weakspot.lab.reproduce.photographs import embed_files, open_embedder, small
 from weakspot.lab.reproduce.protocol import Context, Step, StepResult
 from weakspot.lab.reproduce.radiograph_files import FINDINGS, Radiographs, read_radiographs
 from weakspot.lab.reproduce.request import ReproduceRequest
+from weakspot.models.torch.small_networks import NetworkPlan, train_network
 from weakspot.testing.planted import plant
 from weakspot.testing.planted_problems import spurious
 

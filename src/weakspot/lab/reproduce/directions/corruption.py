@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from weakspot.core.arrays import unit_rows
-from weakspot.core.seeding import generator
+from weakspot.core.arrays import generator, unit_rows
 from weakspot.lab.reproduce.directions.case import TEST, TRAIN, Case
 from weakspot.lab.reproduce.directions.probing import doubts, minority_shares, probe
 from weakspot.lab.reproduce.directions.scenes import scene_case

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from weakspot.core.arrays import BoolArray, IntArray
+from weakspot.core.arrays import BoolArray, IntArray, generator
 from weakspot.core.roles import Embedder
-from weakspot.core.seeding import generator
 from weakspot.lab.reproduce.directions.case import POOL, TEST, TRAIN, VALIDATION, Case
 from weakspot.lab.reproduce.directions.conditions import radiograph_steps
 from weakspot.lab.reproduce.directions.hierarchy import Hierarchy

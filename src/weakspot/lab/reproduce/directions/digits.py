@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from weakspot.core.arrays import AnyArray, FloatArray, unit_rows
-from weakspot.core.seeding import generator
+from weakspot.core.arrays import AnyArray, FloatArray, generator, unit_rows
 from weakspot.lab.reproduce.directions.case import TEST, TRAIN, VALIDATION, Case
 
 FLIPPED = 0.25

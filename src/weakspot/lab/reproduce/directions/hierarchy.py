@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from weakspot.core.arrays import AnyArray, FloatArray, IntArray, unit_rows
-from weakspot.core.seeding import generator
+from weakspot.core.arrays import AnyArray, FloatArray, IntArray, generator, unit_rows
 from weakspot.lab.reproduce.directions.case import POOL, TEST, TRAIN, VALIDATION, Case
 
 N_SUBCLASSES = 5

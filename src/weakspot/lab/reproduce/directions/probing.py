@@ -11,8 +11,8 @@ from weakspot.core.failures import FailureCriterion
 from weakspot.core.rules import LinearRule
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
-from weakspot.discover.directions.discoverer import DirectionsDiscoverer
-from weakspot.discover.mixture.discoverer import MixtureDiscoverer
+from weakspot.discover.directions import DirectionsDiscoverer
+from weakspot.discover.mixture import MixtureDiscoverer
 from weakspot.lab.reproduce.directions.case import TEST, VALIDATION, Case
 
 CRITERION = FailureCriterion()

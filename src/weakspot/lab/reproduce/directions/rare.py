@@ -5,7 +5,6 @@ from functools import partial
 
 import numpy as np
 
-from weakspot.backends.torch.small_networks import NetworkPlan, SmallNetwork
 from weakspot.core.arrays import DoubleArray, IntArray
 from weakspot.lab.reproduce.directions.case import POOL, TEST, TRAIN, Case, predicted
 from weakspot.lab.reproduce.directions.hierarchy import (
@@ -22,6 +21,7 @@ from weakspot.lab.reproduce.directions.probing import (
 )
 from weakspot.lab.reproduce.protocol import Context, StepResult
 from weakspot.lab.reproduce.request import ReproduceRequest
+from weakspot.models.torch.small_networks import NetworkPlan, SmallNetwork
 
 REMOVED = 0.75
 DEGREES = (0.0, 0.25, 0.5, 0.75, 0.9)

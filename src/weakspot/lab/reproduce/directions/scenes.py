@@ -4,12 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from weakspot.core.arrays import AnyArray, ByteArray, FloatArray, IntArray
-from weakspot.core.seeding import child_seed, generator
+from weakspot.core.arrays import AnyArray, ByteArray, FloatArray, IntArray, child_seed, generator
 from weakspot.lab.reproduce.directions.case import TEST, TRAIN, VALIDATION, Case
-from weakspot.testing.planted_features import phrase_embeddings, scene_embeddings
-from weakspot.testing.renderer import render
-from weakspot.testing.scenes import FACTOR_NAMES, FACTORS, KINDS, scene_from_codes
+from weakspot.testing.planted import phrase_embeddings, scene_embeddings
+from weakspot.testing.scenes import FACTOR_NAMES, FACTORS, KINDS, render, scene_from_codes
 
 CLASSES = ("disc", "ring")
 PLACES = ("plain", "grassy")

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from weakspot.data.charts import line_chart
 from weakspot.lab.reproduce.directions.outcome import PERCENT, of_kind
 from weakspot.lab.reproduce.protocol import PaperTable, Results
-from weakspot.media.charts import line_chart
 
 
 def tables(results: Results) -> list[PaperTable]:

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from weakspot.backends.torch.small_networks import NetworkPlan, SmallNetwork, train_network
 from weakspot.core.arrays import AnyArray, DoubleArray, FloatArray, IntArray
 from weakspot.core.dataset import Task
 from weakspot.lab.reproduce.directions.case import TEST, TRAIN, Case, predicted
@@ -28,7 +27,8 @@ from weakspot.lab.reproduce.directions.scenes import (
 )
 from weakspot.lab.reproduce.protocol import Context, StepResult
 from weakspot.lab.reproduce.request import ReproduceRequest
-from weakspot.repair.head_training import HeadTrainer
+from weakspot.models.torch.small_networks import NetworkPlan, SmallNetwork, train_network
+from weakspot.repair.training.trainer import HeadTrainer
 
 RATIO = 4.0
 """Majority samples for each minority sample in training, as in the paper."""

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from weakspot.backends.torch.small_networks import NetworkPlan
 from weakspot.lab.reproduce.directions.case import TEST, TRAIN
 from weakspot.lab.reproduce.directions.digits import DigitSizes, digit_case
 from weakspot.lab.reproduce.directions.probing import probe
 from weakspot.lab.reproduce.protocol import Context, StepResult
+from weakspot.models.torch.small_networks import NetworkPlan
 
 SHARES = (0.5, 0.7, 0.9)
 DOUBLE = 2.0

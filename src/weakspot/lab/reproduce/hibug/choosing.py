@@ -12,11 +12,11 @@ from weakspot.core.evidence import Verdict
 from weakspot.core.failures import FailureCriterion
 from weakspot.lab.reproduce.hibug.combinations import worst_combinations
 from weakspot.lab.reproduce.hibug.tasks import Task
-from weakspot.pipeline.preparation import EmbedResult, Prepared
-from weakspot.pipeline.settings import DiscoverSettings, RepairSettings, Settings
-from weakspot.pipeline.wiring import build_discoverers, build_verifier
 from weakspot.repair.bench import RepairBench
-from weakspot.repair.methods.pool.budgeted import apportioned
+from weakspot.repair.strategies.pool import apportioned
+from weakspot.run.preparation import EmbedResult, Prepared
+from weakspot.run.settings import DiscoverSettings, RepairSettings, Settings
+from weakspot.run.wiring import build_discoverers, build_verifier
 from weakspot.verify.screening import screened
 
 BETA = 0.9

@@ -25,7 +25,7 @@ from weakspot.lab.reproduce.hibug.settings import PAPER_THRESHOLDS, score_rows
 from weakspot.lab.reproduce.photographs import embed_files, open_text_embedder
 from weakspot.lab.reproduce.protocol import Context, Step, StepResult
 from weakspot.lab.reproduce.request import ReproduceRequest
-from weakspot.lexicon.wordnet import hyponyms
+from weakspot.words.wordnet import hyponyms
 
 SOURCE = "dcbench"
 SECONDS_A_PROBLEM = 900.0

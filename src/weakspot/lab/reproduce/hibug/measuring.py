@@ -5,17 +5,17 @@ from dataclasses import replace
 import numpy as np
 from pydantic import JsonValue
 
-from weakspot.backends.torch.network_shapes import SmallNetwork, train_small_network
 from weakspot.core.arrays import ByteArray, IntArray
 from weakspot.core.dataset import Split
-from weakspot.lab.refine.request import Prompt
 from weakspot.lab.reproduce.hibug.choosing import HIBUG, WAYS, chosen_rows
 from weakspot.lab.reproduce.hibug.tasks import BUDGETS, Task, TaskName, task_of
 from weakspot.lab.reproduce.protocol import Context, StepResult
 from weakspot.lab.reproduce.scenes.generators import RenderedPrompts
 from weakspot.lab.reproduce.scenes.world import SceneWorld
-from weakspot.lexicon.captions import with_article
+from weakspot.models.torch.small_networks import ShapedNetwork, train_small_network
+from weakspot.project.refine.request import Prompt
 from weakspot.testing.scenes import factors_of
+from weakspot.words.captions import with_article
 
 STEPS_BELOW = (0.0, 0.1, 0.2)
 LIMITS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
@@ -103,8 +103,8 @@ def measure_selection(context: Context, name: TaskName) -> StepResult:
 
 
 def _network(
-    task: Task, images: ByteArray, labels: IntArray, seed: int, start: SmallNetwork | None = None
-) -> SmallNetwork:
+    task: Task, images: ByteArray, labels: IntArray, seed: int, start: ShapedNetwork | None = None
+) -> ShapedNetwork:
     plan = task.plan.again(seed)
     if start is not None:
         plan = replace(plan, epochs=FINE_TUNED, learning_rate=plan.learning_rate / 4)

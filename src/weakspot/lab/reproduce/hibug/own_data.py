@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 from PIL import Image
 
-from weakspot.core.arrays import ByteArray, FloatArray, IntArray
+from weakspot.core.arrays import ByteArray, FloatArray, IntArray, generator
 from weakspot.core.assistants import Assistants
 from weakspot.core.dataset import SPLIT_ORDER, Dataset, Split
 from weakspot.core.dataset import Task as DataTask
 from weakspot.core.roles import Embedder
-from weakspot.core.seeding import generator
+from weakspot.data.images import decode_image
 from weakspot.lab.reproduce.dcbench_files import DCBENCH
 from weakspot.lab.reproduce.expected_files import DataSet
 from weakspot.lab.reproduce.hibug.dcbench import dcbench_steps
@@ -26,7 +26,6 @@ from weakspot.lab.reproduce.photographs import CELEBA, open_embedder, read_celeb
 from weakspot.lab.reproduce.protocol import Context, Step, StepResult
 from weakspot.lab.reproduce.request import ReproduceRequest
 from weakspot.lab.reproduce.scenes.networks import train_on
-from weakspot.media.images import decode_image
 
 SETS = (DCBENCH, CELEBA, RPC, IMAGENET)
 NAMES: Mapping[str, TaskName] = {CELEBA.name: "two", RPC.name: "many", IMAGENET.name: "few"}

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from weakspot.data.charts import bar_groups, line_chart
 from weakspot.lab.reproduce.averages import average
 from weakspot.lab.reproduce.hibug.choosing import WAYS
 from weakspot.lab.reproduce.hibug.measuring import SHARES
@@ -18,7 +19,6 @@ from weakspot.lab.reproduce.hibug.numbers import (
 )
 from weakspot.lab.reproduce.hibug.tasks import PAPER_NAMES
 from weakspot.lab.reproduce.protocol import PaperTable, Results
-from weakspot.media.charts import bar_groups, line_chart
 
 WAY_WORDS = {
     "hibug": "HiBug's rule, all combinations",

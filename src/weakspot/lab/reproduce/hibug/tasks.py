@@ -7,8 +7,6 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from weakspot.assign.columns import AssignedColumn
-from weakspot.backends.torch.network_shapes import NetworkPlan, SmallNetwork
 from weakspot.core.arrays import BoolArray, IntArray
 from weakspot.core.assistants import Assistants
 from weakspot.core.dataset import Split
@@ -23,9 +21,11 @@ from weakspot.lab.reproduce.scenes.networks import (
     train_on,
 )
 from weakspot.lab.reproduce.scenes.world import SceneRules, scene_world, usual_values
-from weakspot.pipeline.attributes.assignment import told_from_words, with_attribute_columns
-from weakspot.pipeline.settings import Settings
+from weakspot.models.torch.small_networks import ShapedNetwork, ShapedPlan
+from weakspot.run.attributes import told_from_words, with_attribute_columns
+from weakspot.run.settings import Settings
 from weakspot.testing.scenes import KINDS
+from weakspot.words.attribute_columns import AssignedColumn
 
 TaskName = Literal["two", "many", "few"]
 TASKS: tuple[TaskName, ...] = get_args(TaskName)
@@ -34,7 +34,7 @@ SIZES = {Split.TRAIN: 1500, Split.VALIDATION: 1500, Split.TEST: 1500, Split.POOL
 SMALL_SIZES = {Split.TRAIN: 260, Split.VALIDATION: 300, Split.TEST: 100, Split.POOL: 160}
 BUDGETS: Mapping[TaskName, int] = {"two": 150, "many": 150, "few": 150}
 """A tenth of the pool, as the paper takes of two of its three pools."""
-PLAN = NetworkPlan(shape="plain", width=12, epochs=10)
+PLAN = ShapedPlan(shape="plain", width=12, epochs=10)
 LARGER = ("medium", "large")
 
 
@@ -53,8 +53,8 @@ class Task:
     name: TaskName
     world: PixelWorld
     assistants: Assistants
-    plan: NetworkPlan
-    network: SmallNetwork
+    plan: ShapedPlan
+    network: ShapedNetwork
 
     @cached_property
     def samples(self) -> SampleSet:
@@ -87,7 +87,7 @@ class Task:
     def rows(self, split: Split) -> IntArray:
         return self.world.rows(split)
 
-    def error(self, network: SmallNetwork) -> float:
+    def error(self, network: ShapedNetwork) -> float:
         """Return the error rate on test images, in %."""
         rows = self.rows(Split.TEST)
         said = network.logits(self.world.images[rows]).argmax(axis=1)

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from weakspot.backends.torch.network_shapes import SHAPES, NetworkPlan, NetworkShape, SmallNetwork
 from weakspot.core.dataset import Split
-from weakspot.lab.collective.family import Family, FamilyMember
-from weakspot.lab.refine.request import RefineRequest
 from weakspot.lab.reproduce.protocol import Context
 from weakspot.lab.reproduce.scenes.generators import RenderedPrompts
 from weakspot.lab.reproduce.scenes.networks import scene_member, train_on
 from weakspot.lab.reproduce.scenes.world import SceneRules, SceneWorld, scene_world, usual_values
+from weakspot.models.torch.small_networks import SHAPES, NetworkShape, ShapedNetwork, ShapedPlan
+from weakspot.project.collective import Family, FamilyMember
+from weakspot.project.refine.request import RefineRequest
 from weakspot.testing.scenes import FACTORS, KINDS
 
 Factor = Literal["background", "colour"]
@@ -40,7 +40,7 @@ class RefineFamily:
 
     shape: NetworkShape
     world: SceneWorld
-    networks: Mapping[str, SmallNetwork]
+    networks: Mapping[str, ShapedNetwork]
 
     @cached_property
     def members(self) -> tuple[FamilyMember, ...]:
@@ -75,7 +75,7 @@ def _trained(context: Context, shape: NetworkShape, factor: Factor) -> RefineFam
     world = world_of(context, factor)
     widths = PATCH_WIDTHS if shape == "patches" else WIDTHS
     plans = [
-        NetworkPlan(shape=shape, width=width, seed=place, epochs=context.request.pick(EPOCHS, 5))
+        ShapedPlan(shape=shape, width=width, seed=place, epochs=context.request.pick(EPOCHS, 5))
         for place, width in enumerate(widths[: context.request.pick(len(widths), 2)])
     ]
     networks = {plan.name: train_on(world, plan) for plan in plans}

@@ -5,21 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from pydantic import JsonValue
 
-from weakspot.backends.torch.network_shapes import NetworkShape
 from weakspot.core.dataset import Split
 from weakspot.core.evidence import Share
-from weakspot.lab.collective.family import Family, FamilyMember
-from weakspot.lab.refine.family_refinement import (
-    HELD_OUT,
-    SEED,
-    TEST,
-    FamilyRefinement,
-    refine_family,
-)
-from weakspot.lab.refine.records import Refinement
-from weakspot.lab.refine.refinement import refine_model
-from weakspot.lab.refine.request import BESIDE, PLAIN, RANDOM, Images, RefineRequest
-from weakspot.lab.refine.subjects import Subject
 from weakspot.lab.reproduce.protocol import Context, StepResult
 from weakspot.lab.reproduce.refine.families import (
     Factor,
@@ -27,6 +14,18 @@ from weakspot.lab.reproduce.refine.families import (
     mixed_family,
     refine_request,
 )
+from weakspot.models.torch.small_networks import NetworkShape
+from weakspot.project.collective import Family, FamilyMember
+from weakspot.project.refine.refinement import (
+    HELD_OUT,
+    SEED,
+    TEST,
+    FamilyRefinement,
+    refine_family,
+    refine_model,
+)
+from weakspot.project.refine.request import BESIDE, PLAIN, RANDOM, Images, Refinement, RefineRequest
+from weakspot.project.refine.training import Subject
 
 COLUMNS = ("clean", "failure", "seed", "held_out", "test_before", "test_after")
 LAMBDAS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0)

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from weakspot.lab.refine.request import CUTMIX, DIRECTIONS, PREDEFINED, RANDOM, REFINE
 from weakspot.lab.reproduce.averages import Average, average, gain
 from weakspot.lab.reproduce.figures import Measured
 from weakspot.lab.reproduce.protocol import Results
+from weakspot.project.refine.request import CUTMIX, DIRECTIONS, PREDEFINED, RANDOM, REFINE
 
 FAMILY = "family-"
 N_FIRST = 2

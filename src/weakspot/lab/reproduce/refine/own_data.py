@@ -2,8 +2,6 @@
 
 from functools import partial
 
-from weakspot.lab.refine.projects import refine_project, refine_projects
-from weakspot.lab.refine.request import RefineRequest
 from weakspot.lab.reproduce.expected_files import DataSet
 from weakspot.lab.reproduce.given_models import given_generator, model_projects
 from weakspot.lab.reproduce.labelled_files import CIFAR_100, IMAGENET, INATURALIST
@@ -11,6 +9,8 @@ from weakspot.lab.reproduce.protocol import Context, Step, StepResult
 from weakspot.lab.reproduce.refine.families import IMAGES_PER_FAILURE, LAMBDA, MOST_IMAGES, K
 from weakspot.lab.reproduce.refine.measuring import arm_figures, collective, first_names
 from weakspot.lab.reproduce.request import ReproduceRequest
+from weakspot.project.refine.projects import refine_project, refine_projects
+from weakspot.project.refine.request import RefineRequest
 from weakspot.repair.collective import FamilyType
 
 SETS = (IMAGENET, CIFAR_100, INATURALIST)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from weakspot.lab.refine.request import RANDOM, REFINE
+from weakspot.data.charts import heat_map, line_chart
 from weakspot.lab.reproduce.averages import average
 from weakspot.lab.reproduce.protocol import PaperTable, Results
 from weakspot.lab.reproduce.refine.numbers import (
@@ -14,7 +14,7 @@ from weakspot.lab.reproduce.refine.numbers import (
     overlap_of,
     sweep_rows,
 )
-from weakspot.media.charts import heat_map, line_chart
+from weakspot.project.refine.request import RANDOM, REFINE
 
 TABLE_2 = ("clean", "failure", "seed", "held_out")
 

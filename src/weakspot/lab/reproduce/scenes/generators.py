@@ -6,17 +6,22 @@ from dataclasses import dataclass, field
 import numpy as np
 from PIL import Image
 
-from weakspot.backends.torch.network_shapes import SmallNetwork
-from weakspot.core.arrays import ByteArray, FloatArray
+from weakspot.core.arrays import ByteArray, FloatArray, child_seed, generator
 from weakspot.core.dataset import Split
 from weakspot.core.errors import RefusedPromptError
 from weakspot.core.roles import GeneratedImage
-from weakspot.core.seeding import child_seed, generator
-from weakspot.lab.refine.request import Prompt
 from weakspot.lab.reproduce.scenes.world import SIDE, Look, SceneWorld, rendered, softened
-from weakspot.testing.marker import N_INSTANCES, write_marker
-from weakspot.testing.renderer import render
-from weakspot.testing.scenes import FACTOR_NAMES, FACTORS, factors_of, scene_from_codes
+from weakspot.models.torch.small_networks import ShapedNetwork
+from weakspot.project.refine.request import Prompt
+from weakspot.testing.scenes import (
+    FACTOR_NAMES,
+    FACTORS,
+    N_INSTANCES,
+    factors_of,
+    render,
+    scene_from_codes,
+    write_marker,
+)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -55,7 +60,7 @@ class RenderedPrompts:
     """
 
     world: SceneWorld
-    networks: Mapping[str, SmallNetwork]
+    networks: Mapping[str, ShapedNetwork]
     seed: int = 0
     _pixels: dict[Prompt, ByteArray] = field(default_factory=dict, init=False)
     _features: dict[tuple[str, Prompt], FloatArray] = field(default_factory=dict, init=False)

@@ -10,7 +10,6 @@ import numpy as np
 from PIL import Image
 from pydantic import JsonValue
 
-from weakspot.backends.torch.network_shapes import NetworkPlan, SmallNetwork, train_small_network
 from weakspot.core.arrays import AnyArray, ByteArray, FloatArray, IntArray
 from weakspot.core.assistants import Assistants
 from weakspot.core.dataset import Dataset, Split, Task
@@ -18,13 +17,14 @@ from weakspot.core.failures import FailureCriterion
 from weakspot.core.heads import Head
 from weakspot.core.roles import ClassifierOutput
 from weakspot.core.samples import EmbeddingSpace, SampleSet
-from weakspot.lab.collective.family import FamilyMember
 from weakspot.lab.reproduce.scenes.world import SceneWorld, without_strip
-from weakspot.pipeline.preparation import FEATURES, EmbedResult, Prepared
-from weakspot.pipeline.settings import Settings
+from weakspot.models.torch.small_networks import ShapedNetwork, ShapedPlan, train_small_network
+from weakspot.project.collective import FamilyMember
 from weakspot.repair.bench import RepairBench
+from weakspot.run.preparation import FEATURES, EmbedResult, Prepared
+from weakspot.run.settings import Settings
 from weakspot.testing.fakes import PlantedTextGenerator
-from weakspot.testing.planted_features import ENCODER_ID, phrase_embeddings
+from weakspot.testing.planted import ENCODER_ID, phrase_embeddings
 
 
 class PixelWorld(Protocol):
@@ -46,7 +46,7 @@ class PixelWorld(Protocol):
         """Return the rows of some splits."""
 
 
-def train_on(world: PixelWorld, plan: NetworkPlan) -> SmallNetwork:
+def train_on(world: PixelWorld, plan: ShapedPlan) -> ShapedNetwork:
     """Return a network trained on the training scenes of a world."""
     rows = world.rows(Split.TRAIN)
     return train_small_network(
@@ -63,7 +63,7 @@ class SceneClassifier:
         class_names: its classes.
     """
 
-    network: SmallNetwork
+    network: ShapedNetwork
     class_names: tuple[str, ...]
 
     @property
@@ -95,7 +95,7 @@ class SceneClassifier:
         )
 
 
-def with_answers(world: PixelWorld, network: SmallNetwork) -> Dataset:
+def with_answers(world: PixelWorld, network: ShapedNetwork) -> Dataset:
     """Return the data set of a world with what a network says of every scene."""
     probabilities = network.probabilities(world.images)
     return world.dataset.with_predictions(
@@ -103,7 +103,7 @@ def with_answers(world: PixelWorld, network: SmallNetwork) -> Dataset:
     )
 
 
-def scene_samples(world: PixelWorld, network: SmallNetwork, *, name: str) -> SampleSet:
+def scene_samples(world: PixelWorld, network: ShapedNetwork, *, name: str) -> SampleSet:
     """Return all samples of a world as a network sees them."""
     dataset = with_answers(world, network)
     spaces = {
@@ -121,7 +121,7 @@ def scene_samples(world: PixelWorld, network: SmallNetwork, *, name: str) -> Sam
     )
 
 
-def scene_member(world: SceneWorld, network: SmallNetwork, *, name: str) -> FamilyMember:
+def scene_member(world: SceneWorld, network: ShapedNetwork, *, name: str) -> FamilyMember:
     """Return a network as a member of a family, ready to be refined."""
     classifier = SceneClassifier(network=network, class_names=world.dataset.class_names)
     prepared = Prepared(

@@ -7,15 +7,19 @@ from typing import Literal
 
 import numpy as np
 
-from weakspot.core.arrays import BoolArray, ByteArray, FloatArray, IntArray
+from weakspot.core.arrays import BoolArray, ByteArray, FloatArray, IntArray, child_seed, generator
 from weakspot.core.dataset import SPLIT_ORDER, Dataset, Split
-from weakspot.core.seeding import child_seed, generator
-from weakspot.testing.marker import N_INSTANCES, strip_height
-from weakspot.testing.planted_features import scene_embeddings
-from weakspot.testing.planted_problems import GeneratedRows
-from weakspot.testing.planted_truth import world_table
-from weakspot.testing.renderer import render
-from weakspot.testing.scenes import FACTOR_NAMES, FACTORS, KINDS, scene_from_codes
+from weakspot.testing.planted import scene_embeddings
+from weakspot.testing.planted_problems import GeneratedRows, world_table
+from weakspot.testing.scenes import (
+    FACTOR_NAMES,
+    FACTORS,
+    KINDS,
+    N_INSTANCES,
+    render,
+    scene_from_codes,
+    strip_height,
+)
 
 SIDE = 32
 EMBEDDING_NOISE = 0.1

@@ -10,9 +10,8 @@ from scipy.stats import fisher_exact
 
 from weakspot.core.arrays import BoolArray, IntArray
 from weakspot.core.dataset import Split
-from weakspot.generation.search.caption_measurement import SequentialDesign
-from weakspot.generation.search.finding import search_failures
-from weakspot.generation.search.search_records import CaptionSearch, ClassSearch
+from weakspot.generate.search.finding import CaptionSearch, ClassSearch, search_failures
+from weakspot.generate.search.trials import SequentialDesign
 from weakspot.lab.reproduce.protocol import Context, StepResult
 from weakspot.lab.reproduce.scenes.networks import with_answers
 from weakspot.lab.reproduce.scenes.world import Look

@@ -3,9 +3,9 @@
 from functools import partial
 
 from weakspot.core.errors import ConfigError
-from weakspot.generation.search.records import CaptionTrial
-from weakspot.generation.search.search_records import ClassSearch
-from weakspot.generation.search_run import SearchRequest
+from weakspot.generate.search.finding import ClassSearch
+from weakspot.generate.search.series import CaptionTrial
+from weakspot.generate.search_run import SearchRequest
 from weakspot.lab.reproduce.expected_files import DataSet
 from weakspot.lab.reproduce.given_models import given_generator, model_projects
 from weakspot.lab.reproduce.labelled_files import CIFAR_10, IMAGENET

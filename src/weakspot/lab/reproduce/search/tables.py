@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from weakspot.data.charts import bar_groups
 from weakspot.lab.reproduce.protocol import PaperTable, Results
 from weakspot.lab.reproduce.search.numbers import clusters_of, found_pairs, rate, ratio, rows_of
-from weakspot.media.charts import bar_groups
 
 MOST_LABELS = 5
 

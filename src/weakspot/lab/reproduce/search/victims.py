@@ -6,12 +6,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from PIL import Image
 
-from weakspot.backends.torch.network_shapes import NetworkPlan, SmallNetwork
-from weakspot.core.arrays import ByteArray, IntArray
+from weakspot.core.arrays import ByteArray, IntArray, child_seed
 from weakspot.core.dataset import Split, Task
 from weakspot.core.heads import Head
-from weakspot.core.seeding import child_seed
-from weakspot.generation.search.memory_sampler import MemorySampler
+from weakspot.generate.search.memory_sampler import MemorySampler
 from weakspot.lab.reproduce.protocol import Context
 from weakspot.lab.reproduce.scenes.generators import SceneGenerator, SceneHabits
 from weakspot.lab.reproduce.scenes.networks import SceneClassifier, train_on
@@ -23,7 +21,8 @@ from weakspot.lab.reproduce.scenes.world import (
     usual_values,
     without_strip,
 )
-from weakspot.repair.head_training import HeadTrainer
+from weakspot.models.torch.small_networks import ShapedNetwork, ShapedPlan
+from weakspot.repair.training.trainer import HeadTrainer
 from weakspot.testing.fakes import PlantedCaptioner, PlantedEmbedder
 from weakspot.testing.scenes import KINDS
 
@@ -32,17 +31,17 @@ SMALL_SIZES = {Split.TRAIN: 600, Split.VALIDATION: 200}
 SHARE = 0.8
 FIRST, SECOND = "residual", "coarse"
 """The architectures that are searched: a residual network, and for the paper's transformer one that sees halved images."""
-PLANS: dict[str, NetworkPlan] = {
-    FIRST: NetworkPlan(shape="residual", width=12, epochs=10),
-    f"{FIRST}, other seed": NetworkPlan(shape="residual", width=12, epochs=10, seed=1),
-    SECOND: NetworkPlan(shape="coarse", width=16, epochs=12),
-    f"{SECOND}, other seed": NetworkPlan(shape="coarse", width=16, epochs=12, seed=1),
-    "plain": NetworkPlan(shape="plain", width=12, epochs=8),
-    "wide": NetworkPlan(shape="wide", width=12, epochs=8),
+PLANS: dict[str, ShapedPlan] = {
+    FIRST: ShapedPlan(shape="residual", width=12, epochs=10),
+    f"{FIRST}, other seed": ShapedPlan(shape="residual", width=12, epochs=10, seed=1),
+    SECOND: ShapedPlan(shape="coarse", width=16, epochs=12),
+    f"{SECOND}, other seed": ShapedPlan(shape="coarse", width=16, epochs=12, seed=1),
+    "plain": ShapedPlan(shape="plain", width=12, epochs=8),
+    "wide": ShapedPlan(shape="wide", width=12, epochs=8),
 }
-PRETRAINED: dict[str, NetworkPlan] = {
-    "plain, pretrained": NetworkPlan(shape="plain", width=12, epochs=10, seed=2),
-    "wide, pretrained": NetworkPlan(shape="wide", width=12, epochs=10, seed=2),
+PRETRAINED: dict[str, ShapedPlan] = {
+    "plain, pretrained": ShapedPlan(shape="plain", width=12, epochs=10, seed=2),
+    "wide, pretrained": ShapedPlan(shape="wide", width=12, epochs=10, seed=2),
 }
 """Trained on other scenes, in which nothing is tied; only their last layer learns the scenes of the search."""
 PENALTY = 1e-3
@@ -59,7 +58,7 @@ class Examined:
     """
 
     name: str
-    network: SmallNetwork
+    network: ShapedNetwork
     head: Head | None = None
 
     def says(self, images: Sequence[Image.Image]) -> IntArray:
@@ -90,7 +89,7 @@ def _rules(context: Context) -> SceneRules:
     )
 
 
-def network_of(context: Context, name: str) -> SmallNetwork:
+def network_of(context: Context, name: str) -> ShapedNetwork:
     """Return a network that is trained on the scenes, once a process."""
     plan = PLANS[name]
     plan = context.request.pick(plan, replace(plan, epochs=3, width=8))

@@ -1,1 +1,0 @@
-"""Face: a project for programs that talk, by the Model Context Protocol."""

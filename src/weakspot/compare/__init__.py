@@ -1,1 +1,0 @@
-"""Several classifiers on the same samples: which failures they share, and where they differ."""

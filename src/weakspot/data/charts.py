@@ -1,0 +1,488 @@
+"""Small charts as SVG text: they need no library, scale, print, and go into a page or a file of their own.
+
+Colours come from CSS variables where a page defines them (`--ink`, `--quiet`, `--accent`), so that dark pages stay readable.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+
+
+@dataclass(frozen=True, kw_only=True)
+class Axis:
+    """Where values are along a length in pixels.
+
+    Args:
+        low: the value at the start.
+        high: the value at the end.
+        length: from start to end, in pixels.
+        ticks: values to mark, and how they are written.
+        is_log: whether equal steps are equal factors.
+    """
+
+    low: float
+    high: float
+    length: float
+    ticks: tuple[tuple[float, str], ...]
+    is_log: bool = False
+
+    @classmethod
+    def of_factors(cls, values: Sequence[float], length: float) -> "Axis":
+        """Return an axis from the smallest value to the largest, on which equal steps are equal factors."""
+        known = sorted(set(values)) or [1.0]
+        low, high = known[0], known[-1]
+        ends = (low, high) if high > low else (low / 2, high * 2)
+        return cls(
+            low=ends[0],
+            high=ends[1],
+            length=length,
+            ticks=tuple((one, f"{one:g}") for one in known),
+            is_log=True,
+        )
+
+    @classmethod
+    def around(cls, values: Sequence[float], length: float) -> "Axis":
+        """Return an axis from one round number to another that holds all values."""
+        known = [value for value in values if math.isfinite(value)] or [0.0, 1.0]
+        low, high = min(known), max(known)
+        if high - low <= 1e-9 * max(abs(low), abs(high), 1.0):
+            low, high = low - 0.5 * (abs(low) or 1.0), high + 0.5 * (abs(high) or 1.0)
+        rough = (high - low) / 5
+        power = 10.0 ** math.floor(math.log10(rough))
+        step = next(power * times for times in (1, 2, 5, 10) if power * times >= rough * (1 - 1e-9))
+        start, end = math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step
+        digits = max(0, -math.floor(math.log10(step) + 1e-9))
+        shown = [
+            round(start + number * step, digits)
+            for number in range(round((end - start) / step) + 1)
+        ]
+        # Adding zero turns a negative zero, which would be written with a sign, into a plain one.
+        ticks = tuple((one, f"{one + 0.0:.{digits}f}") for one in shown)
+        return cls(low=start, high=end, length=length, ticks=ticks)
+
+    def place(self, value: float) -> float:
+        low, high, here = (
+            map(math.log, (self.low, self.high, value))
+            if self.is_log
+            else (self.low, self.high, value)
+        )
+        return self.length * (here - low) / (high - low)
+
+
+INK, QUIET, ACCENT = "var(--ink, #1c1c1c)", "var(--quiet, #767676)", "var(--accent, #1f5fa8)"
+PALETTE = (
+    "#1f5fa8",
+    "#c4572a",
+    "#3a8a4d",
+    "#8a4fa0",
+    "#b08a1e",
+    "#50808e",
+    "#a83a5b",
+    "#6a6a6a",
+    "#2aa198",
+    "#7a5c3a",
+)
+FONT = 12
+CELL = 46
+LETTER = 6.6
+BOLD_LETTER = 7.6
+PLOT_WIDTH, PLOT_HEIGHT = 400.0, 240.0
+LEFT, TOP = 64.0, 34.0
+
+
+def heat_map(names: Sequence[str], values: Sequence[Sequence[float]], *, title: str) -> str:
+    """Return a square table of values in 0 to 1, darker for larger, with the number in every cell."""
+    margin = _text_width(names) + 12
+    side = CELL * len(names)
+    parts = []
+    for row, (name, line) in enumerate(zip(names, values, strict=True)):
+        middle = 30 + CELL * row + CELL / 2
+        parts.append(_text(margin - 6, middle + 4, name, anchor="end"))
+        parts.append(_text(margin + CELL * row + CELL / 2, 30 + side + 16, name, turned=True))
+        for column, value in enumerate(line):
+            left = margin + CELL * column
+            ink = "#ffffff" if value > 0.55 else "#1c1c1c"  # noqa: PLR2004 - where dark text stops being readable
+            parts.append(
+                f'<rect x="{left:.0f}" y="{30 + CELL * row}" width="{CELL - 2}" height="{CELL - 2}" fill="{_shade(value)}"/>'
+            )
+            parts.append(
+                _text(left + CELL / 2 - 1, middle + 4, f"{value:.2f}", anchor="middle", colour=ink)
+            )
+    return _drawing(margin + side + 12, 46 + side + _text_width(names), title, parts)
+
+
+def interval_chart(
+    rows: Sequence[tuple[str, float, float, float]],
+    *,
+    title: str,
+    reference: float | None = None,
+    unit: str = "%",
+) -> str:
+    """Return one line a row: (name, low, middle, high) in 0 to 1, as a dot with its interval."""
+    margin, width = _text_width([row[0] for row in rows]) + 12, 360.0
+    parts = []
+    if reference is not None:
+        place = margin + width * reference
+        parts.append(
+            f'<line x1="{place:.1f}" x2="{place:.1f}" y1="26" y2="{34 + 22 * len(rows)}" stroke="{QUIET}" stroke-dasharray="3 3"/>'
+        )
+    for number, (name, low, middle, high) in enumerate(rows):
+        height = 40 + 22 * number
+        parts.append(_text(margin - 6, height + 4, name, anchor="end"))
+        start, end = margin + width * low, margin + width * high
+        parts.append(
+            f'<line x1="{start:.1f}" x2="{end:.1f}" y1="{height}" y2="{height}" stroke="{ACCENT}" stroke-width="3"/>'
+        )
+        parts.append(
+            f'<circle cx="{margin + width * middle:.1f}" cy="{height}" r="4.5" fill="{ACCENT}"/>'
+        )
+        parts.append(_text(margin + width + 8, height + 4, f"{100 * middle:.0f} {unit}"))
+    parts += [
+        _text(
+            margin + width * tick,
+            54 + 22 * len(rows),
+            f"{100 * tick:.0f}",
+            anchor="middle",
+            colour=QUIET,
+        )
+        for tick in (0.0, 0.5, 1.0)
+    ]
+    return _drawing(margin + width + 64, 66 + 22 * len(rows), title, parts)
+
+
+def bar_groups(groups: Mapping[str, Mapping[str, float]], *, title: str) -> str:
+    """Return bars in 0 to 1: one group a key, one bar a series, the same series in the same colour."""
+    series = list(dict.fromkeys(name for bars in groups.values() for name in bars))
+    margin, width, height = _text_width(list(groups)) + 12, 360.0, 14
+    parts: list[str] = []
+    top = 34.0
+    for name, bars in groups.items():
+        parts.append(_text(margin - 6, top + height * len(bars) / 2 + 4, name, anchor="end"))
+        for one, value in bars.items():
+            colour = PALETTE[series.index(one) % len(PALETTE)]
+            parts.append(
+                f'<rect x="{margin:.0f}" y="{top:.0f}" width="{max(width * value, 1):.1f}" height="{height - 2}" fill="{colour}"/>'
+            )
+            parts.append(_text(margin + width * value + 5, top + 10, f"{value:.2f}", colour=QUIET))
+            top += height
+        top += 10
+    for number, one in enumerate(series):
+        parts.append(
+            f'<rect x="{margin:.0f}" y="{top + 18 * number:.0f}" width="12" height="12" fill="{PALETTE[number % len(PALETTE)]}"/>'
+        )
+        parts.append(_text(margin + 18, top + 10 + 18 * number, one))
+    return _drawing(margin + width + 64, top + 18 * len(series) + 12, title, parts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChartPoint:
+    """One point of a scatter chart.
+
+    Args:
+        name: written beside it.
+        across: where it is from left to right.
+        up: where it is from bottom to top.
+        across_interval: low and high end of a bar through it, None for none.
+        up_interval: the same from bottom to top.
+        series: points of the same series have the same colour.
+        is_marked: whether a ring draws the eye to it.
+    """
+
+    name: str
+    across: float
+    up: float
+    across_interval: tuple[float, float] | None = None
+    up_interval: tuple[float, float] | None = None
+    series: str = ""
+    is_marked: bool = False
+
+    @property
+    def is_finite(self) -> bool:
+        return math.isfinite(self.across) and math.isfinite(self.up)
+
+
+def scatter(points: Sequence[ChartPoint], *, title: str, x_label: str, y_label: str) -> str:
+    """Return points with their names and bars, in a frame with axes; what is not finite is left out."""
+    drawn = [point for point in points if point.is_finite]
+    across = Axis.around(
+        [value for point in drawn for value in (point.across, *(point.across_interval or ()))],
+        PLOT_WIDTH,
+    )
+    upwards = Axis.around(
+        [value for point in drawn for value in (point.up, *(point.up_interval or ()))], PLOT_HEIGHT
+    )
+    series = list(dict.fromkeys(point.series for point in drawn))
+    parts = _frame(across, upwards, x_label, y_label)
+    for point in drawn:
+        parts += _marker(point, across, upwards, PALETTE[series.index(point.series) % len(PALETTE)])
+    spots = [
+        (LEFT + across.place(point.across), TOP + PLOT_HEIGHT - upwards.place(point.up))
+        for point in drawn
+    ]
+    words, reach = _named_spots([point.name for point in drawn], spots)
+    named = [name for name in series if name]
+    parts += [
+        *words,
+        *_legend({name: PALETTE[series.index(name) % len(PALETTE)] for name in named}),
+    ]
+    return _drawing(max(LEFT + PLOT_WIDTH, reach) + 16, _plot_bottom(len(named)), title, parts)
+
+
+def line_chart(
+    series: Mapping[str, Sequence[tuple[float, float]]],
+    *,
+    title: str,
+    x_label: str,
+    y_label: str,
+    is_log: bool = False,
+) -> str:
+    """Return one line a series through its (across, up) points, in a frame with axes; what cannot be drawn is left out.
+
+    Args:
+        series: points by name.
+        title: above the chart.
+        x_label: what the points are for.
+        y_label: what was measured.
+        is_log: whether equal steps across are equal factors; only positive numbers have a place on such an axis.
+    """
+    lines = {
+        name: [one for one in points if all(map(math.isfinite, one)) and (one[0] > 0 or not is_log)]
+        for name, points in series.items()
+    }
+    places = [one[0] for points in lines.values() for one in points]
+    across = Axis.of_factors(places, PLOT_WIDTH) if is_log else Axis.around(places, PLOT_WIDTH)
+    upwards = Axis.around([one[1] for points in lines.values() for one in points], PLOT_HEIGHT)
+    parts = _frame(across, upwards, x_label, y_label)
+    colours = {name: PALETTE[number % len(PALETTE)] for number, name in enumerate(lines)}
+    for name, points in lines.items():
+        corners = [
+            (LEFT + across.place(left), TOP + PLOT_HEIGHT - upwards.place(high))
+            for left, high in points
+        ]
+        path = " ".join(f"{left:.1f},{top:.1f}" for left, top in corners)
+        parts.append(
+            f'<polyline points="{path}" fill="none" stroke="{colours[name]}" stroke-width="2"/>'
+        )
+        parts += [
+            f'<circle cx="{left:.1f}" cy="{top:.1f}" r="3.5" fill="{colours[name]}"/>'
+            for left, top in corners
+        ]
+    parts += _legend(colours)
+    return _drawing(LEFT + PLOT_WIDTH + 16, _plot_bottom(len(lines)), title, parts)
+
+
+def _frame(across: Axis, upwards: Axis, x_label: str, y_label: str) -> list[str]:
+    right, bottom = LEFT + PLOT_WIDTH, TOP + PLOT_HEIGHT
+    parts = []
+    for value, words in across.ticks:
+        left = LEFT + across.place(value)
+        parts.append(_rule(left, left, TOP, bottom))
+        parts.append(_text(left, bottom + 16, words, anchor="middle", colour=QUIET))
+    for value, words in upwards.ticks:
+        top = bottom - upwards.place(value)
+        parts.append(_rule(LEFT, right, top, top))
+        parts.append(_text(LEFT - 6, top + 4, words, anchor="end", colour=QUIET))
+    middle = TOP + PLOT_HEIGHT / 2
+    parts.append(_text(LEFT + PLOT_WIDTH / 2, bottom + 36, x_label, anchor="middle"))
+    parts.append(
+        f'<text x="16" y="{middle:.0f}" text-anchor="middle" transform="rotate(-90 16 {middle:.0f})" fill="{INK}">'
+        f"{escape(y_label)}</text>"
+    )
+    return parts
+
+
+def _rule(start: float, end: float, top: float, bottom: float) -> str:
+    return (
+        f'<line x1="{start:.1f}" x2="{end:.1f}" y1="{top:.1f}" y2="{bottom:.1f}" stroke="{QUIET}" stroke-width="1" '
+        'stroke-opacity="0.3"/>'
+    )
+
+
+def _marker(point: ChartPoint, across: Axis, upwards: Axis, colour: str) -> list[str]:
+    bottom = TOP + PLOT_HEIGHT
+    left, top = LEFT + across.place(point.across), bottom - upwards.place(point.up)
+    parts = []
+    if point.across_interval is not None:
+        start, end = (LEFT + across.place(value) for value in point.across_interval)
+        parts.append(
+            f'<line class="bar" x1="{start:.1f}" x2="{end:.1f}" y1="{top:.1f}" y2="{top:.1f}" stroke="{colour}"/>'
+        )
+    if point.up_interval is not None:
+        low, high = (bottom - upwards.place(value) for value in point.up_interval)
+        parts.append(
+            f'<line class="bar" x1="{left:.1f}" x2="{left:.1f}" y1="{low:.1f}" y2="{high:.1f}" stroke="{colour}"/>'
+        )
+    if point.is_marked:
+        parts.append(
+            f'<circle class="ring" cx="{left:.1f}" cy="{top:.1f}" r="9" fill="none" stroke="{INK}" stroke-width="1.5"/>'
+        )
+    return [*parts, f'<circle cx="{left:.1f}" cy="{top:.1f}" r="4.5" fill="{colour}"/>']
+
+
+def _named_spots(
+    names: Sequence[str], spots: Sequence[tuple[float, float]]
+) -> tuple[list[str], float]:
+    taken: list[tuple[float, float, float]] = []
+    parts: list[str] = []
+    for name, (left, top) in zip(names, spots, strict=True):
+        width = LETTER * len(name)
+        choices = [
+            (start, down)
+            for down in (-6, 14, -18, 26, -30)
+            for start in (left + 8, left - 8 - width)
+        ]
+        free = [
+            (start, top + down)
+            for start, down in choices
+            if start > LEFT and not _covers(start, top + down, width, taken)
+        ]
+        start, baseline = free[0] if free else (left + 8, top - 6)
+        taken.append((start, baseline, width))
+        parts.append(_text(start, baseline, name))
+    return parts, max((start + width for start, _, width in taken), default=0.0)
+
+
+def _covers(
+    start: float, baseline: float, width: float, taken: Sequence[tuple[float, float, float]]
+) -> bool:
+    return any(
+        abs(baseline - other) < FONT and start < begin + length + 2 and begin < start + width + 2
+        for begin, other, length in taken
+    )
+
+
+def _legend(colours: Mapping[str, str]) -> list[str]:
+    parts: list[str] = []
+    for number, (name, colour) in enumerate(colours.items()):
+        top = _plot_bottom(0) + 18 * number
+        parts.append(f'<rect x="{LEFT:.0f}" y="{top:.0f}" width="12" height="12" fill="{colour}"/>')
+        parts.append(_text(LEFT + 18, top + 10, name))
+    return parts
+
+
+def _plot_bottom(n_series: int) -> float:
+    return TOP + PLOT_HEIGHT + 50 + 18 * n_series
+
+
+def _drawing(width: float, height: float, title: str, parts: Sequence[str]) -> str:
+    width = max(width, BOLD_LETTER * len(title) + 16)
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" role="img" '
+        f'aria-label="{escape(title, quote=True)}" font-family="system-ui, sans-serif" font-size="{FONT}">'
+    )
+    return "\n".join([head, _text(8, 16, title, weight="600"), *parts, "</svg>"])
+
+
+def _text(
+    left: float,
+    top: float,
+    words: str,
+    *,
+    anchor: str = "start",
+    colour: str = INK,
+    weight: str = "400",
+    turned: bool = False,
+) -> str:
+    turn = f' transform="rotate(-60 {left:.0f} {top:.0f})"' if turned else ""
+    where = f'x="{left:.0f}" y="{top:.0f}" text-anchor="{"end" if turned else anchor}"{turn}'
+    return f'<text {where} fill="{colour}" font-weight="{weight}">{escape(words)}</text>'
+
+
+def _text_width(names: Sequence[str]) -> float:
+    return LETTER * max((len(name) for name in names), default=0)
+
+
+def _shade(value: float) -> str:
+    share = min(max(value, 0.0), 1.0)
+    red, green, blue = (round(255 - share * (255 - end)) for end in (23, 72, 128))
+    return f"#{red:02x}{green:02x}{blue:02x}"
+
+
+CELLS_TOP = 30.0
+EDGE = 12.0
+DARK_FROM = 0.55
+DARKEST = (23, 72, 128)
+WHITE, BLACK = "#ffffff", "#1c1c1c"
+SLANT = 0.87
+
+
+def rate_map(
+    rows: Sequence[str], columns: Sequence[str], values: Sequence[Sequence[float]], *, title: str
+) -> str:
+    """Return rows times columns of values in 0 to 1, darker for larger, with the number in every cell.
+
+    Args:
+        rows: names at the left.
+        columns: names beneath.
+        values: one line a row.
+        title: above the table.
+    """
+    left = LETTER * max(map(len, rows), default=0) + EDGE
+    bottom = CELLS_TOP + CELL * len(rows)
+    # Names beneath are slanted to the left, so a long one may begin before the first cell.
+    left = max(
+        [
+            left,
+            *(
+                SLANT * LETTER * len(name) * 0.6 - CELL * number
+                for number, name in enumerate(columns)
+            ),
+        ]
+    )
+    parts = [
+        _cell_text(left - 6, CELLS_TOP + CELL * (row + 0.5) + 4, name, anchor="end")
+        for row, name in enumerate(rows)
+    ]
+    for column, name in enumerate(columns):
+        across = left + CELL * (column + 0.5)
+        parts.append(
+            _cell_text(
+                across,
+                bottom + 14,
+                name,
+                anchor="end",
+                turn=f' transform="rotate(-60 {across:.0f} {bottom + 14:.0f})"',
+            )
+        )
+    for row, line in enumerate(values):
+        for column, value in enumerate(line):
+            across, down = left + CELL * column, CELLS_TOP + CELL * row
+            parts.append(
+                f'<rect x="{across:.0f}" y="{down:.0f}" width="{CELL - 2}" height="{CELL - 2}" fill="{_cell_colour(value)}"/>'
+            )
+            colour = WHITE if value > DARK_FROM else BLACK
+            parts.append(
+                _cell_text(
+                    across + CELL / 2 - 1,
+                    down + CELL / 2 + 4,
+                    f"{value:.2f}",
+                    anchor="middle",
+                    colour=colour,
+                )
+            )
+    width = max(left + CELL * len(columns) + EDGE, BOLD_LETTER * len(title) + 16)
+    height = bottom + SLANT * LETTER * max(map(len, columns), default=0) + 28
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" role="img" '
+        f'aria-label="{escape(title, quote=True)}" font-family="system-ui, sans-serif" font-size="{FONT}">'
+    )
+    return "\n".join(
+        [
+            head,
+            f'<text x="8" y="16" fill="{INK}" font-weight="600">{escape(title)}</text>',
+            *parts,
+            "</svg>",
+        ]
+    )
+
+
+def _cell_text(
+    left: float, top: float, words: str, *, anchor: str, colour: str = INK, turn: str = ""
+) -> str:
+    return f'<text x="{left:.0f}" y="{top:.0f}" text-anchor="{anchor}" fill="{colour}"{turn}>{escape(words)}</text>'
+
+
+def _cell_colour(value: float) -> str:
+    share = min(max(value, 0.0), 1.0)
+    return "#" + "".join(f"{round(255 - share * (255 - end)):02x}" for end in DARKEST)

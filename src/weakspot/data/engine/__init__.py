@@ -1,0 +1,1 @@
+"""Where heavy maps run: threads, processes, or a Ray cluster."""

@@ -1,1 +1,0 @@
-"""Stage 4: slices to names, one method per file."""

@@ -1,0 +1,508 @@
+"""Failures by attributes: which values, alone or together, the failures of a class share.
+
+All combinations of up to three values are counted; `attribute_search` picks the few that explain most failures.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cache, cached_property
+from typing import Annotated
+
+import numpy as np
+import pyarrow as pa
+from pydantic import JsonValue
+
+from weakspot.core.arrays import AnyArray, IntArray, generator
+from weakspot.core.assistants import NO_ASSISTANTS, Assistants
+from weakspot.core.bounds import Bounds, Count, NonNegativeInt, PositiveFraction, check_bounds
+from weakspot.core.dataset import Dataset
+from weakspot.core.failures import ClassProblem, FailureCriterion, Side, class_problems
+from weakspot.core.roles import Discovery
+from weakspot.core.rules import AllOfRule, ColumnRule
+from weakspot.core.run import ClassNote
+from weakspot.core.samples import Need, SampleSet, marked_attributes, obstacle, shown_as
+from weakspot.core.slices import DataUse, FailureSlice, SliceName
+from weakspot.discover.attribute_search import (
+    CombinationSearch,
+    Finding,
+    SearchResult,
+    absent_codes,
+)
+from weakspot.discover.family_tests import BlindCandidate
+from weakspot.words.captions import built_in_attributes, built_in_vocabulary, plain_caption
+
+MOST_NUMBERS = 12
+FEWEST_VALUES = 2
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AttributeTable:
+    """Attributes of some rows.
+
+    Args:
+        names: the metadata columns.
+        values: for every column its values, in alphabetical order.
+        codes: [n, a] the place of the value among them plus one, 0 where the column says nothing.
+        notes: why columns were left out.
+    """
+
+    names: tuple[str, ...]
+    values: tuple[tuple[str, ...], ...]
+    codes: AnyArray
+    notes: tuple[str, ...] = ()
+
+
+def attribute_table(
+    dataset: Dataset, rows: IntArray, wanted: tuple[str, ...], *, max_values: int
+) -> AttributeTable:
+    """Return the attributes of the given rows.
+
+    Args:
+        dataset: with metadata columns.
+        rows: what the values of a column are counted on.
+        wanted: names of columns; none for those marked as attributes or, where none is marked, all that can be used.
+        max_values: columns with more values are left out.
+    """
+    marked = marked_attributes(dataset.table)
+    names = wanted or tuple(
+        name for name in dataset.metadata_names if marked is None or name in marked
+    )
+    kept: list[tuple[str, tuple[str, ...], AnyArray]] = []
+    notes: list[str] = []
+    for name in names:
+        values, codes = _encode(dataset.metadata(name), rows)
+        obstacle = _obstacle(dataset.metadata(name).type, len(values), max_values)
+        if obstacle:
+            notes.append(f"The column {name!r} was left out: {obstacle}.")
+        else:
+            kept.append((name, values, codes))
+    codes = (
+        np.stack([codes for _, _, codes in kept], axis=1)
+        if kept
+        else np.zeros((len(rows), 0), dtype=np.uint16)
+    )
+    return AttributeTable(
+        names=tuple(name for name, _, _ in kept),
+        values=tuple(values for _, values, _ in kept),
+        codes=codes,
+        notes=tuple(notes),
+    )
+
+
+def _obstacle(kind: pa.DataType, n_values: int, max_values: int) -> str:
+    most = min(max_values, MOST_NUMBERS) if _is_number(kind) else max_values
+    if not _has_single_values(kind):
+        return "its entries are no single values"
+    if n_values < FEWEST_VALUES:
+        return "all samples have the same value" if n_values else "it says nothing of these samples"
+    if n_values > most:
+        return f"it has {n_values} different {'numbers' if _is_number(kind) else 'values'}, at most {most} are compared"
+    return ""
+
+
+def _has_single_values(kind: pa.DataType) -> bool:
+    is_binary = (
+        pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+        or pa.types.is_fixed_size_binary(kind)
+    )
+    return not (pa.types.is_nested(kind) or is_binary)
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    )
+
+
+def _encode(column: pa.ChunkedArray, rows: IntArray) -> tuple[tuple[str, ...], AnyArray]:
+    """Return the values of a column in alphabetical order, and for every row the place of its value plus one."""
+    nothing = np.zeros(len(rows), dtype=np.uint16)
+    if not _has_single_values(column.type) or pa.types.is_null(column.type):
+        return (), nothing
+    coded = column.take(pa.array(rows)).combine_chunks().dictionary_encode()
+    words = [
+        "" if value is None or value != value else str(value)  # noqa: PLR0124 - NaN
+        for value in coded.dictionary.to_pylist()
+    ]
+    places = np.asarray(coded.indices.fill_null(len(words)))
+    used = np.bincount(places, minlength=len(words))
+    values = tuple(
+        sorted({word for word, count in zip(words, used, strict=False) if word.strip() and count})
+    )
+    if len(values) > np.iinfo(np.uint16).max:
+        return values, nothing
+    code_of = {value: number for number, value in enumerate(values, start=1)}
+    new_codes = np.array([*(code_of.get(word, 0) for word in words), 0], dtype=np.uint16)
+    return values, new_codes[places]
+
+
+YES, NO = frozenset({"yes", "true"}), frozenset({"no", "false"})
+GRADES = frozenset(
+    {"low", "medium", "high", "very low", "very high", "average", "middle", "normal"}
+)
+PREPOSITIONS = frozenset(
+    {
+        "in",
+        "on",
+        "at",
+        "with",
+        "without",
+        "under",
+        "behind",
+        "near",
+        "by",
+        "outdoors",
+        "indoors",
+        "beside",
+    }
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wording:
+    """One value in words.
+
+    Args:
+        shown: for people, for example `green` or `on the grass`.
+        adjective: before the noun, if it can stand there.
+        look: in the place of "photo", if it is about the image.
+        after: behind the noun, with its preposition.
+        apart: behind a comma, if nothing is known of how it is said.
+    """
+
+    shown: str
+    adjective: str = ""
+    look: str = ""
+    after: str = ""
+    apart: str = ""
+
+
+def shared_values(values: Iterable[Sequence[str]]) -> frozenset[str]:
+    """Return the values that occur in several columns: they do not speak for themselves."""
+    counts = Counter(value.lower() for column in values for value in set(column))
+    return frozenset(value for value, count in counts.items() if count > 1)
+
+
+def worded(column: str, value: str, *, shared: frozenset[str] = frozenset()) -> Wording:
+    """Return a value in words.
+
+    >>> worded("colour", "green").shown, worded("glasses", "no").shown, worded("contrast", "low").shown, worded("count", "3").shown
+    ('green', 'no glasses', 'low contrast', 'count: 3')
+    """
+    title, text = column.replace("_", " ").strip(), value.replace("_", " ").strip()
+    plain = text.lower()
+    if plain in YES or plain in NO:
+        shown = title if plain in YES else f"no {title}"
+        return Wording(shown=shown, after=f"with {title}" if plain in YES else f"without {title}")
+    if plain in GRADES:
+        shown = text if title.lower() in plain else f"{text} {title}"
+        return Wording(shown=shown, after=f"with {shown}")
+    if not any(letter.isalpha() for letter in text) or plain in shared:
+        return Wording(shown=f"{title}: {text}", after=f"with {title} {text}")
+    known = _built_in().get((title.lower(), plain))
+    return known or _unlisted(text)
+
+
+def name_words(
+    class_name: str, wordings: Sequence[Wording], *, is_absent: bool = False
+) -> tuple[str, str]:
+    """Return phrase and contrast of a name.
+
+    >>> name_words("apple", [worded("colour", "green"), worded("place", "on grass")])
+    ('a photo of a green apple on grass', 'green, on grass')
+    """
+    plain = plain_caption(class_name, is_absent=is_absent)
+    adjectives = [one.adjective for one in wordings if one.adjective]
+    looks = [one.look for one in wordings if one.look]
+    afters = [one.after for one in wordings if one.after]
+    caption = replace(
+        plain,
+        adjective=" ".join(adjectives) or None,
+        look=looks[0] if looks else None,
+        place=" ".join(afters) or None,
+    )
+    phrase = ", ".join([caption.phrase, *looks[1:], *(one.apart for one in wordings if one.apart)])
+    return phrase, ", ".join(one.shown for one in wordings)
+
+
+def table_words(title: str, pairs: Sequence[tuple[str, str]]) -> str:
+    """Return the name of a slice of samples without images: values as `weakspot ask` takes them.
+
+    >>> table_words("apple", [("colour", "green"), ("size", "small")])
+    'apple with colour = green and size = small'
+    """
+    return f"{title} with {' and '.join(f'{column} = {value}' for column, value in pairs)}"
+
+
+def _unlisted(text: str) -> Wording:
+    vocabulary = built_in_vocabulary()
+    if text in vocabulary.adjectives:
+        return Wording(shown=text, adjective=text)
+    if text in vocabulary.looks:
+        return Wording(shown=text, look=vocabulary.looks[text])
+    if text.lower().split()[0] in PREPOSITIONS:
+        return Wording(shown=text, after=text)
+    return Wording(shown=text, apart=text)
+
+
+@cache
+def _built_in() -> dict[tuple[str, str], Wording]:
+    found: dict[tuple[str, str], Wording] = {}
+    for attribute in built_in_attributes():
+        for value in attribute.values:
+            first = value.wordings[0]
+            starts_well = first.split()[0] in PREPOSITIONS
+            wording = {
+                "adjective": Wording(shown=value.value, adjective=first),
+                "place": Wording(shown=first if starts_well else value.value, after=first),
+                "look": Wording(shown=value.value, look=first),
+            }.get(attribute.slot, Wording(shown=value.value, apart=value.value))
+            found |= {
+                (name, value.value.lower()): wording for name in (attribute.name, *attribute.also)
+            }
+    return found
+
+
+METHOD = "attributes"
+ALL_CLASSES = "all classes"
+LEAST_PER_SIDE = 2
+LARGEST_ORDER = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttributesDiscoverer:
+    """Finds the combinations of attribute values in which the failures of a class gather; the values are the slice's name.
+
+    After Chen, Li and Xu, *HiBug: On Human-Interpretable Model Debug* (2023).
+
+    Args:
+        columns: metadata columns that are attributes; none for those that were assigned or, where none was, all with few values.
+        max_order: values in a combination, at most 3.
+        min_support: least number of samples in a combination.
+        max_values: columns with more values are left out.
+        min_gap: least difference of failure rates between a slice and the rest of its class.
+        cover: share of a class's failures after which no further slice is looked for; 1 for all that stand out.
+        max_slices: slices of a class, at most.
+        max_p: largest p-value of a slice against the rest of its class, not corrected.
+        max_chance: largest chance of a slice, corrected for all combinations; 1 for no limit.
+        refine_p: a value is added only if failures get more frequent beyond this p-value, corrected for the values that could have
+            been added instead.
+        n_permutations: shuffles by which chances are found; 0 for the p-value times the number of combinations.
+
+    >>> from weakspot.testing.examples import CRITERION, discovery_samples
+    >>> found = AttributesDiscoverer(n_permutations=19).discover(discovery_samples(), CRITERION, seed=0)
+    >>> found.slices[0].title, found.slices[0].n_found
+    ('disc: green', 16)
+    """
+
+    columns: tuple[str, ...] = ()
+    max_order: Annotated[int, Bounds(ge=1, le=LARGEST_ORDER)] = 3
+    min_support: Count = 10
+    max_values: Annotated[int, Bounds(ge=2)] = 50
+    min_gap: Annotated[float, Bounds(ge=0, lt=1)] = 0.05
+    cover: PositiveFraction = 1.0
+    max_slices: Count = 200
+    max_p: PositiveFraction = 0.05
+    max_chance: PositiveFraction = 1.0
+    refine_p: PositiveFraction = 0.05
+    n_permutations: NonNegativeInt = 199
+
+    def __post_init__(self) -> None:
+        check_bounds(self)
+
+    @property
+    def is_baseline(self) -> bool:
+        return False
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        return (Need.COLUMNS,)
+
+    @property
+    def is_always_blind(self) -> bool:
+        return False
+
+    def blind_candidates(
+        self, samples: SampleSet, problem: ClassProblem, *, seed: int
+    ) -> tuple[BlindCandidate, ...]:
+        """Return every single value that enough samples of the class have, and enough have not; rare ones count more.
+
+        A slice is rarely a third of its class, and a frequent value has more power anyway.
+        """
+        table = attribute_table(
+            samples.dataset, problem.rows, tuple(self.columns), max_values=self.max_values
+        )
+        own = replace(samples, rows=problem.rows)
+        slicing = _Slicing(own, table, self._parameters(seed), DataUse.nothing())
+        most = len(problem.rows) - self.min_support
+        counted = [
+            ((attribute, code), int(np.count_nonzero(table.codes[:, attribute] == code)))
+            for attribute, words in enumerate(table.values)
+            for code in range(1, len(words) + 1)
+        ]
+        return tuple(
+            BlindCandidate(found=slicing.value_of(problem, pair, n_inside), weight=n_inside**-0.5)
+            for pair, n_inside in counted
+            if self.min_support <= n_inside <= most
+        )
+
+    def discover(
+        self,
+        samples: SampleSet,
+        criterion: FailureCriterion,
+        *,
+        seed: int,
+        assistants: Assistants = NO_ASSISTANTS,
+    ) -> Discovery:
+        """Return the slices of every class and a note for every class without any.
+
+        Those that account for failures which no other one explains come first, those least likely by chance first among them.
+        """
+        del assistants
+        table = attribute_table(
+            samples.dataset, samples.rows, tuple(self.columns), max_values=self.max_values
+        )
+        notes = [ClassNote(class_name=ALL_CLASSES, note=note) for note in table.notes]
+        ranked: list[tuple[bool, float, float, FailureSlice]] = []
+        n_considered = 0
+        slicing = _Slicing(samples, table, self._parameters(seed), DataUse.of(samples))
+        for problem in class_problems(samples.dataset, samples.rows, criterion):
+            found = self._search(problem, slicing, seed)
+            if isinstance(found, str):
+                notes.append(ClassNote(class_name=problem.title, note=found))
+                continue
+            n_considered += found.n_considered
+            kept = [finding for finding in found.findings if finding.chance <= self.max_chance]
+            ranked += [
+                (
+                    not finding.is_picked,
+                    finding.chance,
+                    -finding.evidence,
+                    slicing.slice_of(problem, finding),
+                )
+                for finding in kept
+            ]
+            notes += [
+                ClassNote(class_name=problem.title, note=note)
+                for note in self._remarks(problem, found, len(kept))
+            ]
+        ranked.sort(key=lambda entry: entry[:3])
+        return Discovery(
+            slices=tuple(entry[3] for entry in ranked),
+            notes=tuple(notes),
+            n_considered=n_considered,
+        )
+
+    def _search(self, problem: ClassProblem, slicing: "_Slicing", seed: int) -> SearchResult | str:
+        note = obstacle(problem, min_failures=LEAST_PER_SIDE, min_right=LEAST_PER_SIDE)
+        if note:
+            return note
+        if not slicing.table.names:
+            return "There is nothing to compare: no metadata column can be used as an attribute. Assign attributes, or add columns."
+        # Shuffles are dealt out to samples by place, so places must not depend on the order of the table.
+        order = np.argsort(
+            np.array(slicing.samples.dataset.sample_ids(problem.rows)), kind="stable"
+        )
+        names = {field.name for field in fields(CombinationSearch)}
+        search = CombinationSearch(**{name: getattr(self, name) for name in names})
+        return search.run(
+            slicing.codes(problem.rows[order]),
+            problem.failed[order],
+            generator(seed, METHOD, problem.title),
+            None if problem.groups is None else problem.groups[order],
+            is_absent=slicing.is_absent,
+        )
+
+    def _remarks(self, problem: ClassProblem, found: SearchResult, n_kept: int) -> list[str]:
+        remarks = []
+        if found.order < self.max_order:
+            remarks.append(
+                f"There are too many combinations; only those of at most {found.order} values were counted."
+            )
+        if not n_kept:
+            remarks.append(
+                f"Among {found.n_considered} combinations of attribute values that at least {self.min_support} samples have, none "
+                f"stands out with failures ({problem.n_failed} of {len(problem.rows)} samples failed)."
+            )
+        return remarks
+
+    def _parameters(self, seed: int) -> dict[str, JsonValue]:
+        return {**asdict(self), "columns": list(self.columns), "seed": seed}
+
+
+class _Slicing:
+    """Turns findings into slices."""
+
+    def __init__(
+        self,
+        samples: SampleSet,
+        table: AttributeTable,
+        parameters: dict[str, JsonValue],
+        found_on: DataUse,
+    ) -> None:
+        self.samples, self.table = samples, table
+        self._parameters = parameters
+        self._found_on = found_on
+        columns = zip(table.names, table.values, strict=True)
+        self._shared = shared_values(
+            [
+                [shown_as(samples.dataset.table, name, one)[1] for one in words]
+                for name, words in columns
+            ]
+        )
+
+    @cached_property
+    def is_absent(self) -> AnyArray:
+        """Return which codes say that something is not there [a, c]."""
+        widest = max((len(words) for words in self.table.values), default=0) + 1
+        found = np.zeros((len(self.table.names), widest), dtype=np.bool_)
+        for place, words in enumerate(self.table.values):
+            found[place, : len(words) + 1] = absent_codes(words, self.table.codes[:, place])
+        return found
+
+    def codes(self, rows: IntArray) -> AnyArray:
+        """Return the codes [n, a] of some rows of the sample set."""
+        places = np.argsort(self.samples.rows, kind="stable")
+        return self.table.codes[places[np.searchsorted(self.samples.rows, rows, sorter=places)]]
+
+    def slice_of(self, problem: ClassProblem, finding: Finding) -> FailureSlice:
+        found = self._named(problem, finding.values, finding.gap)
+        update = {
+            "strength": finding.gap,
+            "strength_p": finding.chance,
+            "n_found": finding.n_inside,
+        }
+        return found.model_copy(update=update)
+
+    def value_of(self, problem: ClassProblem, pair: tuple[int, int], n_inside: int) -> FailureSlice:
+        """Return the slice of one value (attribute, code), of which nobody knows whether it fails."""
+        return self._named(problem, (pair,), 0.0).model_copy(update={"n_found": n_inside})
+
+    def _named(
+        self, problem: ClassProblem, values: Sequence[tuple[int, int]], score: float
+    ) -> FailureSlice:
+        pairs = [
+            (self.table.names[attribute], self.table.values[attribute][code - 1])
+            for attribute, code in values
+        ]
+        rules = tuple(ColumnRule(column=column, values=(value,)) for column, value in pairs)
+        table = self.samples.dataset.table
+        wordings = [
+            worded(*shown_as(table, column, value), shared=self._shared) for column, value in pairs
+        ]
+        phrase, contrast = name_words(
+            problem.class_name, wordings, is_absent=problem.side is Side.ABSENT
+        )
+        if not self.samples.dataset.has_images:
+            phrase = table_words(problem.title, pairs)
+        return FailureSlice(
+            class_name=problem.class_name,
+            side=problem.side,
+            rule=rules[0] if len(rules) == 1 else AllOfRule(rules=rules),
+            method=METHOD,
+            parameters=self._parameters,
+            found_on=self._found_on,
+            names=(SliceName(phrase=phrase, contrast=contrast, score=score, describer=METHOD),),
+        )

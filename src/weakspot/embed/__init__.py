@@ -1,1 +1,0 @@
-"""Stage 2: samples and phrases to embeddings."""

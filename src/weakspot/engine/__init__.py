@@ -1,1 +1,0 @@
-"""Side: where heavy maps run."""

@@ -1,0 +1,460 @@
+"""A project that is run again whenever its samples, its model or its settings change.
+
+A round computes only what changed and says what became of the findings; the journal keeps one line for each that did something.
+"""
+
+import hashlib
+import json
+import logging
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import ClassVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import Field, ValidationError
+
+from weakspot.core.errors import DataError, StoreError, WeakspotError
+from weakspot.core.record import Record
+from weakspot.core.run import RunRecord, StageProgress, no_stage_progress
+from weakspot.gate.baseline import Baseline
+from weakspot.gate.check import CheckRequest, check
+from weakspot.gate.policy import load_policy
+from weakspot.gate.result import PolicyResult
+from weakspot.gate.runs import (
+    EnsuredRun,
+    decisive,
+    ensure_run,
+    find_sightings,
+    held_out,
+    load_baseline,
+)
+from weakspot.project.project import Project
+from weakspot.run.loop import open_data
+from weakspot.run.wiring import build_classifier
+from weakspot.store import atomic
+from weakspot.store.project import ProjectStore
+
+JOURNAL_FILE = "watch.jsonl"
+
+
+class RoundKind(StrEnum):
+    """What became of a turn."""
+
+    UNCHANGED = "unchanged"
+    RUN = "run"
+    ERROR = "error"
+
+
+class WatchRound(Record):
+    """One turn.
+
+    Args:
+        kind: what became of it.
+        time: when it ended, ISO 8601, UTC.
+        changed: what had changed since the last turn that succeeded: samples, model, settings, policy; `first look` at first.
+        inputs: what samples, model, settings and policy were, as hashes and ids.
+        run_id: the run of these inputs.
+        is_new_run: whether it was made in this turn.
+        n_samples: samples that the project has now.
+        n_new_samples: samples that it had not before.
+        n_new_embeddings: images that went through the encoder.
+        n_new_predictions: images that went through the classifier.
+        n_confirmed: findings of the run.
+        new: titles of findings that the run before had not; None if they cannot be compared.
+        gone: titles of findings that only the run before had; None if they cannot be compared.
+        is_kept: whether the policy is kept; None without one.
+        verdict: the same in words.
+        error: what went wrong, in words.
+    """
+
+    earlier_names: ClassVar[Mapping[str, str]] = {
+        "n_new_vectors": "n_new_embeddings",
+        "n_new_outcomes": "n_new_predictions",
+    }
+
+    kind: RoundKind
+    time: str
+    changed: tuple[str, ...] = ()
+    inputs: dict[str, str] = Field(default_factory=dict)
+    run_id: str = ""
+    is_new_run: bool = False
+    n_samples: int = 0
+    n_new_samples: int = 0
+    n_new_embeddings: int = 0
+    n_new_predictions: int = 0
+    n_confirmed: int = 0
+    new: tuple[str, ...] | None = None
+    gone: tuple[str, ...] | None = None
+    is_kept: bool | None = None
+    verdict: str = ""
+    error: str = ""
+
+    @property
+    def line(self) -> str:
+        """Return the round as one line for people."""
+        if self.kind is RoundKind.ERROR:
+            return f"{self.time} failed: {self.error}"
+        if self.kind is RoundKind.UNCHANGED:
+            return f"{self.time} nothing changed; run {self.run_id} stands.{self._judged}"
+        made = f"run {self.run_id}" if self.is_new_run else f"run {self.run_id} was there already"
+        n_new = f"{self.n_new_embeddings} embeddings, {self.n_new_predictions} predictions computed"
+        computed = f"{self.n_new_samples} new samples, {n_new}"
+        found = f"{self.n_confirmed} confirmed{self._statuses}"
+        return (
+            f"{self.time} {' and '.join(self.changed)}: {computed}; {made}: {found}.{self._judged}"
+        )
+
+    @property
+    def _statuses(self) -> str:
+        if self.new is None or self.gone is None:
+            return ""
+        return f"; new: {_listed(self.new)}; gone: {_listed(self.gone)}"
+
+    @property
+    def _judged(self) -> str:
+        return f" {self.verdict}" if self.verdict else ""
+
+
+class WatchJournal:
+    """The turns of a project, oldest first; only added to, and only by the one watcher that there is.
+
+    Args:
+        folder: the data folder of the project.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / JOURNAL_FILE
+
+    def turns(self) -> Iterator[WatchRound]:
+        """Yield all turns; a line that is none, because a machine stopped while it was written, is passed over."""
+        for line in self._path.read_bytes().splitlines() if self._path.exists() else []:
+            try:
+                yield WatchRound.model_validate_json(line)
+            except ValidationError:
+                continue
+
+    def last_run(self) -> WatchRound | None:
+        """Return the last turn that succeeded, None if there is none."""
+        found = None
+        for turn in self.turns():
+            found = turn if turn.kind is RoundKind.RUN else found
+        return found
+
+    def add(self, turn: WatchRound) -> None:
+        """Write a turn down, on disk, beginning a new line even after one that was cut off."""
+        entry = json.dumps(turn.model_dump(mode="json", exclude_defaults=True), ensure_ascii=False)
+        with self._path.open("ab+") as stream:
+            stream.seek(0, os.SEEK_END)
+            if stream.tell():
+                stream.seek(-1, os.SEEK_END)
+                entry = entry if stream.read(1) == b"\n" else f"\n{entry}"
+            stream.write(f"{entry}\n".encode())
+            stream.flush()
+            os.fsync(stream.fileno())
+        atomic.flush_folder(self._path.parent)
+
+
+def _listed(titles: tuple[str, ...]) -> str:
+    return ", ".join(f"“{title}”" for title in titles) if titles else "none"
+
+
+SAME_AT = 0.5
+FIRST_LOOK = "first look"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoundRequest:
+    """What a turn does.
+
+    Args:
+        folder: the project.
+        policy: policy file to judge by, if any.
+        baseline: project or file to compare with, if any.
+        judge_always: judge also when nothing changed.
+    """
+
+    folder: Path
+    policy: Path | None = None
+    baseline: Path | None = None
+    judge_always: bool = False
+
+
+def run_round(
+    request: RoundRequest, last: WatchRound | None, *, progress: StageProgress = no_stage_progress
+) -> WatchRound:
+    """Return what one turn did; settings are read anew every time.
+
+    Args:
+        request: what to do.
+        last: the last turn that succeeded.
+        progress: told how far every stage is.
+    """
+    project = Project.open(request.folder, progress=progress)
+    inputs = describe_inputs(project, request)
+    changed = _changed(inputs, last)
+    if last is not None and not changed and last.run_id in project.store.runs.run_ids():
+        result = _judge(project, request, last.run_id) if request.judge_always else None
+        return WatchRound(
+            kind=RoundKind.UNCHANGED,
+            time=_now(),
+            run_id=last.run_id,
+            inputs=inputs,
+            **_verdict(result),
+        )
+    known = _marks(project)
+    ensured = ensure_run(project)
+    n_new = _n_new(known, _marks(project))
+    done = _run_round(project, ensured, request, last)
+    return done.model_copy(
+        update={
+            "changed": changed or ("the run was missing",),
+            "inputs": inputs,
+            "n_new_samples": n_new,
+        }
+    )
+
+
+def describe_inputs(project: Project, request: RoundRequest) -> dict[str, str]:
+    """Return what samples, model, settings and policy are, without computing anything."""
+    source = open_data(project.settings.data, project.folder, project.settings.boxes)
+    classifier = build_classifier(
+        project.settings.classifier,
+        project.folder,
+        provider=project.settings.engine.provider,
+    )
+    settings = json.dumps(decisive(project.settings), sort_keys=True)
+    found = {
+        "samples": _digest(f"{source.fingerprint()} {source.location}"),
+        "model": "" if classifier is None else classifier.classifier_id,
+        "settings": _digest(settings),
+    }
+    for name, path in (("policy", request.policy), ("baseline", request.baseline)):
+        if path is not None and path.is_file():
+            found[name] = _digest(path.read_text(encoding="utf-8", errors="replace"))
+    return found
+
+
+def _changed(inputs: dict[str, str], last: WatchRound | None) -> tuple[str, ...]:
+    if last is None:
+        return (FIRST_LOOK,)
+    return tuple(
+        f"{name} changed" for name, value in inputs.items() if last.inputs.get(name) != value
+    )
+
+
+def _run_round(
+    project: Project, ensured: EnsuredRun, request: RoundRequest, last: WatchRound | None
+) -> WatchRound:
+    record = ensured.record
+    before = _run_before(project, record, last)
+    new, gone = (None, None) if before is None else _statuses(project, record, before)
+    return WatchRound(
+        kind=RoundKind.RUN,
+        time=_now(),
+        run_id=record.run_id,
+        is_new_run=ensured.is_new,
+        n_samples=ensured.ingested.n_samples,
+        n_new_embeddings=ensured.embedded.n_new_embeddings,
+        n_new_predictions=ensured.embedded.n_new_predictions,
+        n_confirmed=len(record.findings()),
+        new=new,
+        gone=gone,
+        **_verdict(_judge(project, request, record.run_id)),
+    )
+
+
+def _judge(project: Project, request: RoundRequest, run_id: str) -> PolicyResult | None:
+    if request.policy is None:
+        return None
+    baseline = None if request.baseline is None else load_baseline(request.baseline)
+    asked = CheckRequest(
+        policy=load_policy(request.policy),
+        policy_name=request.policy.name,
+        run_id=run_id,
+        baseline=baseline,
+        may_run=False,
+    )
+    return check(project, asked).result
+
+
+def _verdict(result: PolicyResult | None) -> dict[str, bool | str]:
+    return {} if result is None else {"is_kept": result.is_kept, "verdict": result.headline}
+
+
+def _run_before(project: Project, record: RunRecord, last: WatchRound | None) -> RunRecord | None:
+    runs = project.store.runs
+    names = [run_id for run_id in runs.run_ids() if run_id != record.run_id]
+    if last is not None and last.run_id in names:
+        return runs.load(last.run_id)
+    for run_id in reversed(names if last is None else []):
+        found = runs.load(run_id)
+        if len(found.evidence) == len(found.slices):
+            return found
+    return None
+
+
+def _statuses(
+    project: Project, record: RunRecord, before: RunRecord
+) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
+    """Return which findings are new and which are gone, None if the runs read other embeddings or columns."""
+    both = record.model_copy(update={"slices": (*record.slices, *before.slices)})
+    samples = project.prepared(both).samples
+    now = held_out(record, samples, project.settings, project.settings.failure.criterion())
+    try:
+        new = find_sightings(record, Baseline(run=before), now, samples, same_at=SAME_AT)
+        old = find_sightings(before, Baseline(run=record), now, samples, same_at=SAME_AT)
+    except (DataError, StoreError):
+        return None, None
+    return tuple(one.subject for one in new if one.is_new), tuple(
+        one.subject for one in old if one.is_new
+    )
+
+
+def _marks(project: Project) -> pa.ChunkedArray | None:
+    """Return by what every sample is known again, None before the first ingest: its content or, without an image, its key."""
+    try:
+        table = project.store.dataset().table
+    except StoreError:
+        return None
+    return pc.if_else(
+        pc.is_valid(table.column("location")), table.column("content_hash"), table.column("key")
+    )
+
+
+def _n_new(before: pa.ChunkedArray | None, now: pa.ChunkedArray | None) -> int:
+    if now is None:
+        return 0
+    return (
+        len(now) if before is None else len(now) - int(pc.sum(pc.is_in(now, before)).as_py() or 0)
+    )
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+log = logging.getLogger(__name__)
+
+LOCK_FILE = "watch.lock"
+LONGEST_PAUSE = 3600.0
+MOST_DOUBLINGS = 6
+
+
+@dataclass(frozen=True, kw_only=True)
+class WatchRequest:
+    """How a project is watched.
+
+    Args:
+        round_request: what every round does.
+        every: seconds between rounds.
+    """
+
+    round_request: RoundRequest
+    every: float = 60.0
+
+
+class Watcher:
+    """Watches one project.
+
+    Args:
+        request: how.
+        progress: called with how far every stage is.
+        tell: called with every round.
+        pause: waits for so many seconds; the monotonic clock decides, so that a clock that is set does no harm.
+    """
+
+    def __init__(
+        self,
+        request: WatchRequest,
+        *,
+        progress: StageProgress = no_stage_progress,
+        tell: Callable[[WatchRound], None] = lambda _: None,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._request = request
+        self._progress = progress
+        self._tell = tell
+        self._pause = pause
+        self._n_failed = 0
+
+    def once(self) -> WatchRound:
+        """Do one round; an error of it is raised after it was recorded."""
+        with self._alone() as journal:
+            try:
+                return self._report(journal, self._round(journal))
+            except WeakspotError as error:
+                journal.add(_failed_round(error))
+                raise
+
+    def forever(self) -> None:
+        """Do rounds until somebody interrupts; an error ends a round, not the watcher."""
+        with self._alone() as journal:
+            while True:
+                self.one_of_many(journal)
+                self._pause(self.next_pause)
+
+    def one_of_many(self, journal: WatchJournal) -> WatchRound:
+        """Do a round that may fail."""
+        try:
+            done = self._round(journal)
+        except (WeakspotError, OSError) as error:
+            self._n_failed += 1
+            log.info("A round failed %d times in a row.", self._n_failed, exc_info=error)
+            done = _failed_round(error)
+        else:
+            self._n_failed = 0
+        return self._report(journal, done)
+
+    @property
+    def next_pause(self) -> float:
+        """Return the seconds until the next round: twice as long after every failure, up to an hour."""
+        every = self._request.every
+        return min(every * 2.0 ** min(self._n_failed, MOST_DOUBLINGS), max(every, LONGEST_PAUSE))
+
+    def _round(self, journal: WatchJournal) -> WatchRound:
+        return run_round(self._request.round_request, journal.last_run(), progress=self._progress)
+
+    def _report(self, journal: WatchJournal, done: WatchRound) -> WatchRound:
+        self._tell(done)
+        if done.kind is not RoundKind.UNCHANGED:
+            journal.add(done)
+        return done
+
+    @contextmanager
+    def _alone(self) -> Iterator[WatchJournal]:
+        data = ProjectStore.create(self._request.round_request.folder).data
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(atomic.exclusive(data / LOCK_FILE))
+            except StoreError as error:
+                raise StoreError(
+                    "Another watcher works on this project.",
+                    where=str(data.parent),
+                    given=error.what,
+                    fix="End it first; the lock vanishes with that process, there is nothing to delete.",
+                ) from error
+            yield WatchJournal(data)
+
+
+def _failed_round(error: WeakspotError | OSError) -> WatchRound:
+    message = (
+        str(error)
+        if isinstance(error, WeakspotError)
+        else f"The operating system refused: {error.strerror or error}."
+    )
+    return WatchRound(
+        kind=RoundKind.ERROR,
+        time=datetime.now(UTC).isoformat(timespec="seconds"),
+        error=" ".join(message.split()),
+    )

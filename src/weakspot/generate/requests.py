@@ -1,0 +1,209 @@
+"""Asking an image generator, here or in other processes: a broken request costs that request, never the work."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from weakspot.core.errors import (
+    MissingExtraError,
+    ModelError,
+    RefusedPromptError,
+    UnavailableError,
+    WeakspotError,
+)
+from weakspot.core.generated import GenerationRequest
+from weakspot.core.roles import ComposesImages, CostsMoney, Engine, GeneratedImage, ImageGenerator
+from weakspot.data.images import UNREADABLE_REASONS, WORKER_LOST
+from weakspot.run.image_texts import failing_as_model_error, storable
+
+MOST_FAILURES_IN_A_ROW = 16
+MOST_FAILURES_AT_FIRST = 2
+NO_IMAGE = "no image came"
+_WHO = "image generator"
+_SHOWN = 300
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Answer:
+    """What a generator gave for a request.
+
+    Args:
+        order: what was asked for.
+        made: the image; None if there is none.
+        failure: why there is none.
+    """
+
+    request: GenerationRequest
+    made: GeneratedImage | None = None
+    failure: str = ""
+
+
+@dataclass(kw_only=True, eq=False)
+class RetryingGenerator:
+    """Asks a generator batch by batch, and one by one where a batch fails.
+
+    Args:
+        generator: words to images.
+        has_generated: whether it has ever given an image; one that has not is given up sooner.
+        refused: prompts that it refused, with what it said.
+    """
+
+    generator: ImageGenerator
+    has_generated: bool = False
+    refused: dict[str, RefusedPromptError] = field(default_factory=dict)
+    _n_bad_in_a_row: int = 0
+
+    def answers(self, requests: Sequence[GenerationRequest]) -> Iterator[list[Answer]]:
+        """Yield answers in the order of requests, leaving out refused prompts; all at once unless the batch fails.
+
+        Raises:
+            MissingExtraError: if the generator lacks a library.
+            UnavailableError: if it cannot be reached.
+            ModelError: if it failed too often in a row.
+        """
+        wanted = [request for request in requests if request.prompt not in self.refused]
+        if not wanted:
+            return
+        try:
+            made = self._made(wanted)
+        except ModelError as error:
+            self._end_if_gone(error)
+            if len(wanted) > 1:
+                yield from self._one_by_one(wanted)
+            elif not self._is_refusal(error, wanted[0]):
+                yield from self._failed(wanted[0], error)
+            return
+        yield from self._taken(wanted, made)
+
+    def _one_by_one(self, requests: Sequence[GenerationRequest]) -> Iterator[list[Answer]]:
+        for request in requests:
+            yield from self.answers([request])
+
+    def _made(self, requests: Sequence[GenerationRequest]) -> list[GeneratedImage | None]:
+        with failing_as_model_error(_WHO):
+            made = self.generator.generate(
+                [request.prompt for request in requests],
+                seeds=[request.seed for request in requests],
+            )
+            found = list(made)
+            if len(found) != len(requests):
+                raise ModelError(
+                    f"The {_WHO} gave {len(found)} images for {len(requests)} prompts."
+                )
+            return [image if isinstance(image, GeneratedImage) else None for image in found]
+
+    def _taken(
+        self, requests: Sequence[GenerationRequest], made: Sequence[GeneratedImage | None]
+    ) -> Iterator[list[Answer]]:
+        """Yield the answers of a batch; empty places in it are failures of single requests."""
+        for image in made:
+            self._n_bad_in_a_row = 0 if image is not None else self._n_bad_in_a_row + 1
+            self.has_generated |= image is not None
+        failures = ["" if image is not None else NO_IMAGE for image in made]
+        yield [
+            Answer(request=request, made=image, failure=failure)
+            for request, image, failure in zip(requests, made, failures, strict=True)
+        ]
+        self._end_if_too_many(NO_IMAGE)
+
+    def _failed(self, request: GenerationRequest, error: ModelError) -> Iterator[list[Answer]]:
+        said = storable(str(error))[:_SHOWN]
+        self._n_bad_in_a_row += 1
+        yield [Answer(request=request, failure=said)]
+        self._end_if_too_many(said, error)
+
+    def _is_refusal(self, error: ModelError, request: GenerationRequest) -> bool:
+        if isinstance(error, RefusedPromptError):
+            self.refused[request.prompt] = error
+        return isinstance(error, RefusedPromptError)
+
+    def _end_if_gone(self, error: ModelError) -> None:
+        if isinstance(error.__cause__, UnavailableError | MissingExtraError):
+            raise error.__cause__ from None
+
+    def _end_if_too_many(self, said: str, error: ModelError | None = None) -> None:
+        most = MOST_FAILURES_IN_A_ROW if self.has_generated else MOST_FAILURES_AT_FIRST
+        if self._n_bad_in_a_row >= most:
+            raise ModelError(
+                f"The {_WHO} failed {self._n_bad_in_a_row} times in a row. The last time: {said}",
+                where=self.generator.generator_id,
+                fix="See that it works, and run the command again: what was generated is kept.",
+            ) from error
+
+
+FEWEST_REQUESTS = 64
+"""Fewer images are generated here: a generator would have to be loaded in every worker for them."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AnsweredBatch:
+    """What a generator gave for some requests.
+
+    Args:
+        answers: in the order of requests, without those of refused prompts.
+        refused: prompts that it refused, with what it said.
+        error: why it is not asked any more; None if it can be.
+    """
+
+    answers: tuple[Answer, ...]
+    refused: dict[str, RefusedPromptError]
+    error: WeakspotError | None = None
+
+
+class GenerateBatches:
+    """Orders to answers; after an error that ends the work nothing more is asked.
+
+    Args:
+        generator: built again in every worker that is another process.
+        has_generated: whether it has ever given an image; one that has not is given up sooner.
+    """
+
+    def __init__(self, *, generator: ImageGenerator, has_generated: bool) -> None:
+        self._asking = RetryingGenerator(generator=generator, has_generated=has_generated)
+        self._error: WeakspotError | None = None
+
+    def prepare(self, item: GenerationRequest) -> GenerationRequest:
+        """Return the request: there is nothing to prepare."""
+        return item
+
+    def run(self, ready: Sequence[GenerationRequest]) -> AnsweredBatch:
+        answers: list[Answer] = []
+        if self._error is None:
+            try:
+                for some in self._asking.answers(ready):
+                    answers += some
+            except WeakspotError as error:
+                self._error = error
+        prompts = {request.prompt for request in ready}
+        refused = {
+            prompt: said for prompt, said in self._asking.refused.items() if prompt in prompts
+        }
+        return AnsweredBatch(answers=tuple(answers), refused=refused, error=self._error)
+
+
+def is_generated_elsewhere(generator: ImageGenerator, n_requests: int) -> bool:
+    """Say whether so many requests are worth generating in other processes.
+
+    A service that charges is asked from here: it answers several requests at a time anyway, and its own limit is counted once. A
+    generator that composes works here too: a project's own images and embeddings would have to be sent along.
+    """
+    return n_requests >= FEWEST_REQUESTS and not isinstance(generator, CostsMoney | ComposesImages)
+
+
+def generate_elsewhere(
+    generator: ImageGenerator,
+    requests: Sequence[GenerationRequest],
+    *,
+    engine: Engine,
+    batch_size: int,
+    has_generated: bool,
+) -> Iterator[AnsweredBatch]:
+    """Yield what comes of requests, batch by batch, in their order."""
+    build = partial(GenerateBatches, generator=generator, has_generated=has_generated)
+    yield from engine.map_batches(build, requests, batch_size=batch_size, lost=_lost_request)
+
+
+def _lost_request(request: GenerationRequest) -> AnsweredBatch:
+    return AnsweredBatch(
+        answers=(Answer(request=request, failure=UNREADABLE_REASONS[WORKER_LOST]),), refused={}
+    )

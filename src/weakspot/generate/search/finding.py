@@ -1,0 +1,543 @@
+"""Searches for captions on whose images a classifier fails more often than on images of the class alone.
+
+What a search is asked and what it finds, clusters of failures, and the search itself.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+import numpy as np
+
+from weakspot.core.arrays import DoubleArray, FloatArray, IntArray
+from weakspot.core.errors import NotEnoughDataError, RefusedPromptError
+from weakspot.core.failures import FailureCriterion, describe_criterion
+from weakspot.core.record import Record
+from weakspot.core.run import Progress, no_progress
+from weakspot.generate.search.prompts import (
+    DEFAULT_PROMPT,
+    baseline_prompt,
+    caption_of,
+    parent_of,
+    sentences_of,
+    whole_prompt,
+    wordnet_hierarchy,
+)
+from weakspot.generate.search.refinement import Refinement, Sentences, n_content_words, said_words
+from weakspot.generate.search.sentences import CaptionEffort, CaptionWriter
+from weakspot.generate.search.series import CaptionTrial, KnowsControls, Sampler, StoppedBecause
+from weakspot.generate.search.trials import CaptionTrials, SequentialDesign
+from weakspot.words.captions import content_words, noun_of
+
+ENOUGH_FAILURES = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaptionSearch:
+    """Where and how to search.
+
+    Args:
+        class_name: whose failures are searched for.
+        target: count only failures towards this class.
+        criterion: when an answer is a failure; `parent` without a hierarchy takes the one that the brackets of the prompts tell.
+        template: the baseline prompt, see `baseline_prompt`.
+        parents: what classes are kinds of; WordNet says it for those that are not here.
+        design: how much is generated, and what is promised.
+        most_sentences: most sentences in a caption.
+        most_clusters: most clusters of failures of one wrong label.
+        enough_failures: failures of the baseline that are wanted before they are clustered, if `design.most_baseline` allows.
+        own_captions: a person's captions, measured first.
+        reword: shorter wordings of a caption, such as a language model's; None if there is nobody to ask.
+    """
+
+    class_name: str
+    target: str | None = None
+    criterion: FailureCriterion = field(default_factory=FailureCriterion)
+    template: str = DEFAULT_PROMPT
+    parents: Mapping[str, str] = field(default_factory=dict)
+    design: SequentialDesign = field(default_factory=SequentialDesign)
+    most_sentences: int = 4
+    most_clusters: int = 4
+    enough_failures: int = ENOUGH_FAILURES
+    own_captions: tuple[str, ...] = ()
+    reword: Callable[[str], Sequence[str]] | None = None
+
+
+class ClusterRecord(Record):
+    """A cluster of the baseline's failures.
+
+    Args:
+        predicted: the label that they were taken for; empty when it holds failures of any label.
+        size: how many images.
+        example_keys: some of them.
+        caption: what sets them apart; empty if nothing does.
+        note: why the caption was not tried, if it was not.
+    """
+
+    predicted: str
+    size: int
+    example_keys: tuple[str, ...]
+    caption: str = ""
+    note: str = ""
+
+
+class CaptionFinding(Record):
+    """A caption that is proven to make the classifier fail more often, in its shortest form.
+
+    Args:
+        trial: what was measured of it, wrong labels included.
+        whole: what was measured of the caption before it was shortened; the same if it was not.
+        example_keys: images of it that failed.
+    """
+
+    trial: CaptionTrial
+    whole: CaptionTrial
+    example_keys: tuple[str, ...] = ()
+
+    @property
+    def is_shortened(self) -> bool:
+        return self.trial.prompt != self.whole.prompt
+
+
+class ClassSearch(Record):
+    """Everything that a search found out about one class.
+
+    Args:
+        class_name: whose failures were searched for.
+        target: the class that failures must be taken for, if one was given.
+        criterion: when an answer was a failure, in words.
+        baseline: the prompt without a caption, wrong labels included.
+        trials: every caption that was tried, in order.
+        findings: the proven ones in their shortest form, highest rate first.
+        clusters: the baseline's failures, largest cluster first.
+        example_keys: images of the baseline that failed.
+        caption_source: who captioned.
+        notes: what to know of the result.
+        n_images: images ordered in all.
+        suspicions: captions that fail more often by as much as matters, but too few different objects could be shown to prove it.
+    """
+
+    earlier_names: ClassVar[Mapping[str, str]] = {"n_pictures": "n_images"}
+
+    class_name: str
+    target: str | None
+    criterion: str
+    baseline: CaptionTrial
+    trials: tuple[CaptionTrial, ...]
+    findings: tuple[CaptionFinding, ...]
+    clusters: tuple[ClusterRecord, ...]
+    example_keys: tuple[str, ...]
+    caption_source: str
+    notes: tuple[str, ...]
+    n_images: int
+    suspicions: tuple[str, ...] = ()
+
+
+FEWEST_TO_SPLIT = 6
+SMALLEST = 2
+FEWEST_PARTS = 2
+CLEAR_SILHOUETTE = 0.1
+
+
+@dataclass(frozen=True, kw_only=True)
+class FailureCluster:
+    """Failures that were taken for the same label and look alike.
+
+    Args:
+        predicted: the label that they were taken for; empty when it holds failures of any label.
+        keys: the images, in the order in which they were generated.
+    """
+
+    predicted: str
+    keys: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+
+def failure_clusters(
+    keys: Sequence[str], predicted: Sequence[str], embeddings: FloatArray, *, most_clusters: int
+) -> tuple[FailureCluster, ...]:
+    """Split failures by predicted label, and each label's failures by how they look; largest first.
+
+    The number of clusters of a label is the one that separates them best (silhouette by cosine), and one where nothing separates
+    them clearly. A label whose failures are divided is given as a whole too, and so are all failures together when there are
+    several labels: a wrong division must not hide what all of them share.
+
+    Args:
+        keys: the failures.
+        predicted: what each was taken for.
+        embeddings: unit vectors [n, d] of them.
+        most_clusters: most clusters of one label.
+    """
+    by_label: dict[str, list[int]] = {}
+    for place, label in enumerate(predicted):
+        by_label.setdefault(label, []).append(place)
+    groups: list[tuple[str, list[int]]] = []
+    for label, places in by_label.items():
+        groups.append((label, places))
+        groups += [
+            (label, part)
+            for part in _parts(places, embeddings[places], most_clusters)
+            if len(part) >= SMALLEST
+        ]
+    if len(by_label) > 1:
+        groups.append(("", list(range(len(keys)))))
+    found = {
+        tuple(keys[place] for place in sorted(places)): label for label, places in reversed(groups)
+    }
+    clusters = [FailureCluster(predicted=label, keys=members) for members, label in found.items()]
+    return tuple(
+        sorted(clusters, key=lambda cluster: (-len(cluster), cluster.predicted, cluster.keys))
+    )
+
+
+def _parts(places: Sequence[int], embeddings: FloatArray, most_clusters: int) -> list[list[int]]:
+    if len(places) < FEWEST_TO_SPLIT or most_clusters < FEWEST_PARTS:
+        return []
+    numbers = _best_division(embeddings, most_clusters)
+    return [
+        [place for place, number in zip(places, numbers, strict=True) if number == one]
+        for one in range(numbers.max() + 1)
+    ]
+
+
+def _best_division(embeddings: FloatArray, most_clusters: int) -> IntArray:
+    """Return the cluster of every embedding [n] in the division with the clearest gaps."""
+    from sklearn.cluster import AgglomerativeClustering
+    from sklearn.metrics import silhouette_score
+
+    distances = _cosine_distances(embeddings)
+    best, clearest = np.zeros(len(embeddings), dtype=np.int64), CLEAR_SILHOUETTE
+    for n_clusters in range(FEWEST_PARTS, min(most_clusters, len(embeddings) // SMALLEST) + 1):
+        division = AgglomerativeClustering(
+            n_clusters=n_clusters, metric="precomputed", linkage="average"
+        ).fit_predict(distances)
+        if np.count_nonzero(np.bincount(division) >= SMALLEST) < FEWEST_PARTS:
+            # Only single images were split off.
+            continue
+        clearness = float(silhouette_score(distances, division, metric="precomputed"))
+        if clearness > clearest:
+            best, clearest = np.asarray(division, dtype=np.int64), clearness
+    return best
+
+
+def _cosine_distances(embeddings: FloatArray) -> DoubleArray:
+    products = embeddings.astype(np.float64) @ embeddings.astype(np.float64).T
+    distances = np.clip(1.0 - (products + products.T) / 2, 0.0, 2.0)
+    np.fill_diagonal(distances, 0.0)
+    return np.asarray(distances)
+
+
+N_EXAMPLES = 16
+MOST_SUSPICIONS = 3
+MOST_CONTROL = 0.1
+"""By how much the control of a caption may raise the failure rate; beyond that nothing is claimed of the caption."""
+
+
+def search_failures(
+    sampler: Sampler, request: CaptionSearch, progress: Progress = no_progress
+) -> ClassSearch:
+    """Search for failures of one class; nothing is random but the sampler's images.
+
+    Args:
+        sampler: generates images and says what it knows of them.
+        request: where and how to search.
+        progress: told images generated and the budget.
+
+    Raises:
+        DataError: if the classifier does not know the class or the target.
+        RefusedPromptError: if the generator cannot generate the class at all.
+        NotEnoughDataError: if no image of the class passes the quality check.
+    """
+    group_objective = CaptionTrials(
+        sampler,
+        class_name=request.class_name,
+        criterion=usable_criterion(request.criterion, sampler.class_names, parents=request.parents),
+        design=request.design,
+        target=request.target,
+        progress=progress,
+    )
+    parent = parent_of(
+        request.class_name, other_classes=sampler.class_names, parents=request.parents
+    )
+    baseline = baseline_prompt(request.class_name, template=request.template, parent=parent)
+    _refuse_nothing(group_objective.baseline(baseline, enough_failures=request.enough_failures))
+    search = _Search(
+        sampler=sampler, request=request, group_objective=group_objective, baseline=baseline
+    )
+    search.try_own_captions()
+    search.try_clusters()
+    search.drop_longer_ones()
+    search.drop_what_controls_explain()
+    return search.result()
+
+
+def usable_criterion(
+    criterion: FailureCriterion,
+    class_names: Sequence[str],
+    *,
+    parents: Mapping[str, str] | None = None,
+) -> FailureCriterion:
+    """Return the criterion, with the hierarchy that the brackets of the prompts tell if it needs one and has none."""
+    if criterion.kind != "parent" or criterion.hierarchy.parents:
+        return criterion
+    return replace(criterion, hierarchy=wordnet_hierarchy(class_names, parents=parents))
+
+
+def _refuse_nothing(baseline: CaptionTrial) -> None:
+    if baseline.can_be_generated:
+        return
+    if baseline.stopped_because is StoppedBecause.REFUSED:
+        raise RefusedPromptError(
+            "The generator cannot generate the baseline prompt.",
+            given=baseline.prompt,
+            fix=f"Change the setting search.prompt. {baseline.note}",
+        )
+    raise NotEnoughDataError(
+        "No image of the baseline prompt passed the quality check.",
+        given=baseline.rejected,
+        fix="Look at the rejected images.",
+    )
+
+
+@dataclass(kw_only=True, eq=False)
+class _Search:
+    """One search under way: what was found so far, and what there is to say of it."""
+
+    sampler: Sampler
+    request: CaptionSearch
+    group_objective: CaptionTrials
+    baseline: str
+    found: list[tuple[Sentences, CaptionTrial, CaptionTrial]] = field(default_factory=list)
+    clusters: list[ClusterRecord] = field(default_factory=list)
+    left_out: dict[str, None] = field(default_factory=dict)
+    unclaimed: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def refinement(self) -> Refinement:
+        own = frozenset(content_words(noun_of(self.request.class_name)))
+        return Refinement(
+            group_objective=self.group_objective,
+            baseline=self.baseline,
+            class_words=own,
+            reword=self.request.reword,
+        )
+
+    def try_own_captions(self) -> None:
+        """Measure a person's captions, all of them together."""
+        wanted = [
+            sentences for sentences in map(sentences_of, self.request.own_captions) if sentences
+        ]
+        pairs = [
+            (caption_of(sentences), whole_prompt(self.baseline, sentences)) for sentences in wanted
+        ]
+        trials = self.group_objective.try_captions(pairs, step="user") if pairs else ()
+        self.found += [
+            (said, trial, trial)
+            for said, trial in zip(wanted, trials, strict=True)
+            if trial.is_proven
+        ]
+
+    def try_clusters(self) -> None:
+        """Caption the baseline's failures cluster by cluster, and shorten what is proven."""
+        failures = self.group_objective.failures_of_baseline()
+        clusters = failure_clusters(
+            failures.keys,
+            failures.labels,
+            self.sampler.embeddings(failures.keys),
+            most_clusters=self.request.most_clusters,
+        )
+        has_groups = any(len(cluster) >= SMALLEST for cluster in clusters)
+        writer = CaptionWriter(
+            sampler=self.sampler,
+            baseline=self.baseline,
+            right_keys=self._right_keys(),
+            avoided=tuple(sorted(set(failures.labels) - {self.request.class_name})),
+            effort=CaptionEffort(most_sentences=self.request.most_sentences),
+        )
+        for cluster in clusters:
+            if len(cluster) >= SMALLEST or not has_groups:
+                caption, note = self._try_cluster(cluster, writer)
+                self.clusters.append(_cluster_record(cluster, caption, note))
+
+    def _right_keys(self) -> tuple[str, ...]:
+        n_asked = self.group_objective.baseline_trial.n_asked
+        draws = self.sampler.generate(self.baseline, self.request.class_name, first=0, n=n_asked)
+        code = self.sampler.class_names.index(self.request.class_name)
+        is_right = np.argmax(draws.probabilities, axis=1) == code
+        return tuple(key for key, right in zip(draws.keys, is_right, strict=True) if right)
+
+    def _try_cluster(self, cluster: FailureCluster, writer: CaptionWriter) -> tuple[str, str]:
+        members = self._unexplained(cluster.keys, writer)
+        if len(members) < min(SMALLEST, len(cluster)):
+            return "", "what was found before explains it"
+        captioned = writer.caption(
+            members, self._unexplained(self.group_objective.failures_of_baseline().keys, writer)
+        )
+        self.left_out.update(dict.fromkeys(captioned.left_out))
+        if not captioned.sentences:
+            return "", "nothing sets it apart from images that are right"
+        refinement = self.refinement
+        whole = refinement.tried(captioned.sentences, step="cluster")
+        self._keep_if_proven(captioned.sentences, whole)
+        if whole.stopped_because is StoppedBecause.REFUSED and len(captioned.sentences) > 1:
+            for sentence in captioned.sentences:
+                self._keep_if_proven((sentence,), refinement.tried((sentence,), step="sentence"))
+        return caption_of(captioned.sentences), "" if whole.can_be_generated else whole.note
+
+    def _keep_if_proven(self, sentences: Sentences, trial: CaptionTrial) -> None:
+        if trial.is_proven:
+            refined = self.refinement.shortest(sentences, trial)
+            self.found.append((refined.sentences, refined.trial, trial))
+
+    def drop_longer_ones(self) -> None:
+        """Leave out what says more than another finding and does not fail more often."""
+        kept: list[tuple[Sentences, CaptionTrial, CaptionTrial]] = []
+        for said, trial, whole in sorted(self.found, key=lambda one: n_content_words(one[0])):
+            shorter = [
+                other
+                for words, other, _ in kept
+                if trial.step != "user" and _says(caption_of(said), words)
+            ]
+            if not any(self.refinement.fails_as_often(other, trial) for other in shorter):
+                kept.append((said, trial, whole))
+        self.found = kept
+
+    def drop_what_controls_explain(self) -> None:
+        """Leave out what is not claimed because the images fail more often already when all is done to them but the change."""
+        sampler = self.sampler
+        if not isinstance(sampler, KnowsControls):
+            return
+        for one in list(self.found):
+            control = sampler.control_for(one[1].prompt)
+            if not control or control in one[1].caption:
+                continue
+            trial = self.refinement.tried((f"{control}.",), step="control")
+            change = trial.rate.value - self.group_objective.baseline_trial.rate.value
+            if trial.is_proven or not trial.can_be_generated or change > MOST_CONTROL:
+                self.found.remove(one)
+                self.unclaimed[one[1].caption] = (
+                    f"No claim of “{one[1].caption}”: the control “{control}” alone changes failures by {100 * change:+.0f} points "
+                    f"on {trial.n_images} images, more than {100 * MOST_CONTROL:.0f} or beyond chance."
+                )
+
+    @property
+    def _suspicions(self) -> tuple[CaptionTrial, ...]:
+        """Return what fails more often by as much as matters and ran out of objects before that was proven, most often first."""
+        found = [
+            one
+            for one in self.group_objective.trials
+            if one.n_views and not one.is_proven and one.step != "control"
+            if one.difference is not None and (one.difference.value or 0.0) >= self._smallest_gain
+        ]
+        return tuple(sorted(found, key=lambda one: -one.rate.value))[:MOST_SUSPICIONS]
+
+    @property
+    def _smallest_gain(self) -> float:
+        return self.request.design.smallest_gain
+
+    def _unexplained(self, keys: Sequence[str], writer: CaptionWriter) -> list[str]:
+        """Return the images whose own captions say nothing that was found already."""
+        if not self.found:
+            return list(keys)
+        own = zip(keys, writer.said(keys), strict=True)
+        return [key for key, text in own if not any(_says(text, said) for said, _, _ in self.found)]
+
+    def result(self) -> ClassSearch:
+        failures = self.group_objective.failures_of_baseline()
+        trials = self.group_objective.trials
+        return ClassSearch(
+            class_name=self.request.class_name,
+            target=self.request.target,
+            criterion=describe_criterion(self._counted),
+            baseline=self.group_objective.baseline_trial,
+            trials=trials,
+            findings=self._findings(trials),
+            clusters=tuple(self.clusters),
+            example_keys=failures.keys[:N_EXAMPLES],
+            caption_source=self.sampler.caption_source,
+            notes=self._notes(trials),
+            n_images=self.group_objective.n_asked,
+            suspicions=tuple(one.caption for one in self._suspicions),
+        )
+
+    @property
+    def _counted(self) -> FailureCriterion:
+        target = self.request.target
+        return FailureCriterion(kind="target", target=target) if target else self.request.criterion
+
+    def _findings(self, trials: Sequence[CaptionTrial]) -> tuple[CaptionFinding, ...]:
+        """Return what is proven in the end, each caption once, corrected for reporting these only."""
+        now = {trial.prompt: trial for trial in trials}
+        chosen: dict[str, CaptionTrial] = {}
+        for _, short, whole in self.found:
+            last = next(
+                (now[one.prompt] for one in (short, whole) if now[one.prompt].is_proven), None
+            )
+            if last is not None:
+                chosen.setdefault(last.prompt, now[whole.prompt])
+        found = [
+            CaptionFinding(
+                trial=trial,
+                whole=chosen[trial.prompt],
+                example_keys=self.group_objective.failed_images(trial).keys[:N_EXAMPLES],
+            )
+            for trial in self.group_objective.proven_among([now[prompt] for prompt in chosen])
+        ]
+        return tuple(sorted(found, key=lambda finding: -finding.trial.rate.value))
+
+    def _notes(self, trials: Sequence[CaptionTrial]) -> tuple[str, ...]:
+        baseline = self.group_objective.baseline_trial
+        refused = [
+            trial.caption for trial in trials if trial.stopped_because is StoppedBecause.REFUSED
+        ]
+        notes = [f"Captions come from: {self.sampler.caption_source}."]
+        notes += self.unclaimed.values()
+        if baseline.n_views:
+            notes.append(
+                f"{baseline.n_images + baseline.n_views} images of the baseline prompt show {baseline.n_images} different objects "
+                "of yours; each object counts once, and the others are only looked at."
+            )
+        notes += [
+            f"Not proven: “{one.caption}” fails on {one.failures} of {one.n_images} objects, without it {baseline.failures} of "
+            f"{baseline.n_images}; there are no more. Ask your own images: weakspot hypothesis, or --prove."
+            for one in self._suspicions
+        ]
+        n_kept = baseline.n_images + baseline.n_views
+        if 2 * n_kept < baseline.n_asked:
+            why = ", ".join(f"{number} {quality}" for quality, number in baseline.rejected.items())
+            notes.append(
+                f"Only {n_kept} of {baseline.n_asked} images of the baseline prompt passed the quality check ({why}): "
+                "little can be found with so few different images."
+            )
+        if not baseline.failures:
+            notes.append(
+                f"None of {baseline.n_images} images of the baseline prompt failed: there was nothing to caption."
+            )
+        if refused:
+            notes.append(
+                f"The generator cannot generate {len(refused)} captions: {'; '.join(refused)}"
+            )
+        if self.left_out:
+            notes.append(
+                f"Sentences that name a label which failures were taken for were left out: {'; '.join(self.left_out)}."
+            )
+        if self.group_objective.is_spent:
+            notes.append("The budget is used up; with a larger one, more could be found.")
+        return tuple(notes)
+
+
+def _cluster_record(cluster: FailureCluster, caption: str, note: str) -> ClusterRecord:
+    return ClusterRecord(
+        predicted=cluster.predicted,
+        size=len(cluster),
+        example_keys=cluster.keys[:N_EXAMPLES],
+        caption=caption,
+        note=note,
+    )
+
+
+def _says(text: str, sentences: Sequence[str]) -> bool:
+    own = [set(said_words(sentence)) for sentence in sentences_of(text)]
+    return all(any(set(said_words(sentence)) <= words for words in own) for sentence in sentences)

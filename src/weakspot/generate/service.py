@@ -1,0 +1,578 @@
+"""The loop around an image generator: requests in, judged and stored images out; nothing is generated twice, and no fault ends a run."""
+
+import hashlib
+import zlib
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cached_property
+from io import BytesIO
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+from PIL import Image
+
+from weakspot.core.arrays import FloatArray
+from weakspot.core.errors import ConfigError, RefusedPromptError, raise_all
+from weakspot.core.generated import PASS, GenerationRequest, GenerationResult
+from weakspot.core.roles import CostsMoney, Embedder, Engine, ImageGenerator
+from weakspot.core.run import Progress, no_progress
+from weakspot.data.embed import embed_phrases
+from weakspot.data.images import to_rgb
+from weakspot.generate.quality import (
+    FAILED,
+    NEAR_DUPLICATE,
+    NOT_FINITE,
+    OFF_CLASS,
+    OWN_CHECKS,
+    WRONG_SIZE,
+    Fingerprint,
+    OffClass,
+    QualityCheck,
+    QualityMemory,
+    fingerprint_of,
+    is_rejected,
+)
+from weakspot.generate.requests import (
+    Answer,
+    RetryingGenerator,
+    generate_elsewhere,
+    is_generated_elsewhere,
+)
+from weakspot.run.embedding import KnowsEmbeddings
+from weakspot.run.image_texts import storable
+from weakspot.run.settings import GeneratorSettings, Settings
+from weakspot.run.wiring import engine_elsewhere
+from weakspot.store.generated_images import GeneratedImageStore, ImageFacts, StoredImage
+from weakspot.words.captions import plain_caption
+
+PNG_EFFORT = 1
+_SHOWN = 200
+
+
+@dataclass(kw_only=True, eq=False)
+class PendingImage:
+    """One order on its way into the store.
+
+    Args:
+        order: what was asked for.
+        image: RGB; None if none came.
+        data: the image as it is stored already; None if it is new.
+        parents: ids of the samples that it was made from.
+        verdicts: what is said of it so far, the generator's own words first.
+    """
+
+    request: GenerationRequest
+    image: Image.Image | None = None
+    data: bytes | None = None
+    parents: tuple[str, ...] = ()
+    verdicts: dict[str, str] = field(default_factory=dict)
+    size: tuple[int, int] = (0, 0)
+    fingerprint: Fingerprint | None = None
+
+    @classmethod
+    def of(cls, answer: Answer) -> "PendingImage":
+        """Return the sheet of what a generator gave; whatever is wrong with it is a verdict."""
+        if answer.made is None:
+            return cls(request=answer.request, verdicts={FAILED: answer.failure})
+        sheet = cls(request=answer.request)
+        try:
+            sheet.parents = tuple(storable(str(parent)) for parent in answer.made.parents)
+            sheet.verdicts = {
+                storable(str(name)): storable(str(said))[:_SHOWN]
+                for name, said in answer.made.verdicts.items()
+            }
+            sheet._take(answer.made.image)
+        except Exception as error:  # noqa: BLE001 (whatever it is, the processor can compute)
+            sheet.image = None
+            sheet.verdicts[FAILED] = (
+                f"not an image: {type(error).__name__}: {storable(str(error))[:_SHOWN]}"
+            )
+        return sheet
+
+    @classmethod
+    def again(
+        cls, generated: GenerationResult, stored_images: GeneratedImageStore
+    ) -> "PendingImage":
+        """Return the sheet of a stored image that is judged anew; what the generator said of it stays."""
+        data, image = stored_images.data(generated), stored_images.image(generated)
+        own = {name: said for name, said in generated.verdicts.items() if name not in OWN_CHECKS}
+        return cls(
+            request=generated.request,
+            image=image,
+            data=data,
+            parents=generated.parents,
+            verdicts=own,
+            size=image.size,
+        )
+
+    def say(self, quality: str, said: str) -> None:
+        """Add a verdict; a rejection that is there already stays."""
+        if self.verdicts.get(quality, PASS) == PASS:
+            self.verdicts[quality] = said
+
+    def _take(self, image: Image.Image) -> None:
+        image.load()
+        self.size = image.size
+        if min(image.size) < 1:
+            return
+        if image.mode == "F" and not np.isfinite(np.asarray(image)).all():
+            self.say(NOT_FINITE, "some pixels are not finite numbers")
+        self.image = to_rgb(image)[0]
+
+
+class JudgingQueue:
+    """Judges, encodes and stores sheets in a thread of its own, batch after batch in the order in which they come.
+
+    Leaving it waits for the batch that is under way, also after an error or an interruption.
+
+    Args:
+        generated images: the store; its lock must be held.
+        generator_id: who generates.
+        memory: of the quality check.
+        done: told every record that was stored.
+    """
+
+    def __init__(
+        self,
+        stored_images: GeneratedImageStore,
+        *,
+        generator_id: str,
+        memory: QualityMemory,
+        done: Callable[[GenerationResult], None],
+    ) -> None:
+        self._stored_images = stored_images
+        self._generator_id = generator_id
+        self._memory = memory
+        self._quality: QualityCheck = memory.quality
+        self._done = done
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="weakspot-developing")
+        self._under_way: Future[None] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._thread.shutdown(wait=True)
+        if kind is None:
+            self._wait()
+
+    def take(self, sheets: Sequence[PendingImage]) -> None:
+        """Begin with some sheets as soon as those before are stored."""
+        self._wait()
+        self._under_way = self._thread.submit(self._develop, list(sheets))
+
+    def _wait(self) -> None:
+        if self._under_way is not None:
+            under_way, self._under_way = self._under_way, None
+            under_way.result()
+
+    def _develop(self, sheets: list[PendingImage]) -> None:
+        self._judge(sheets)
+        for generated in self._stored_images.add_all([self._store(sheet) for sheet in sheets]):
+            self._done(generated)
+
+    def _judge(self, sheets: Sequence[PendingImage]) -> None:
+        for sheet in sheets:
+            if FAILED not in sheet.verdicts:
+                sheet.say(WRONG_SIZE, self._memory.size_verdict(sheet.size))
+            if sheet.image is not None:
+                sheet.fingerprint = fingerprint_of(sheet.image)
+                for quality, said in self._quality.look(sheet.image).items():
+                    sheet.say(quality, said)
+        self._compare_with_classes([sheet for sheet in sheets if not is_rejected(sheet.verdicts)])
+        for sheet in sheets:
+            if sheet.fingerprint is not None and not is_rejected(sheet.verdicts):
+                sheet.say(
+                    NEAR_DUPLICATE, self._memory.copy_verdict(sheet.request, sheet.fingerprint)
+                )
+                if not is_rejected(sheet.verdicts):
+                    self._memory.keep(sheet.request, sheet.fingerprint)
+
+    def _compare_with_classes(self, sheets: Sequence[PendingImage]) -> None:
+        if self._quality.off_class is None:
+            return
+        images = [sheet.image for sheet in sheets if sheet.image is not None]
+        for sheet, said in zip(
+            sheets,
+            self._quality.off_class.verdicts(
+                images, [sheet.request.class_name for sheet in sheets]
+            ),
+            strict=True,
+        ):
+            sheet.say(OFF_CLASS, said)
+
+    def _store(self, sheet: PendingImage) -> StoredImage:
+        data = sheet.data if sheet.data is not None or sheet.image is None else encoded(sheet.image)
+        generated = GenerationResult(
+            request=sheet.request,
+            generator_id=self._generator_id,
+            content_hash=hashlib.sha256(data).hexdigest() if data is not None else "",
+            parents=sheet.parents,
+            verdicts=sheet.verdicts,
+        )
+        text = sheet.fingerprint.text if sheet.fingerprint is not None else ""
+        return StoredImage(
+            generated=generated,
+            data=data,
+            look=ImageFacts(quality=self._quality.identity, fingerprint=text, size=sheet.size),
+        )
+
+
+def encoded(image: Image.Image) -> bytes:
+    """Return an image as PNG, the same bytes for the same pixels."""
+    stream = BytesIO()
+    Image.frombytes("RGB", image.size, image.tobytes()).save(
+        stream, "PNG", compress_level=PNG_EFFORT, compress_type=zlib.Z_RLE
+    )
+    return stream.getvalue()
+
+
+def remembered(
+    stored_images: GeneratedImageStore, generator_id: str, quality: QualityCheck
+) -> QualityMemory:
+    memory, identity = QualityMemory(quality=quality), quality.identity
+    for stored in stored_images.all():
+        generated, look = stored.generated, stored.look
+        if (
+            generated.generator_id != generator_id
+            or look.quality != identity
+            or FAILED in generated.verdicts
+        ):
+            continue
+        memory.size_verdict(look.size)
+        fingerprint = Fingerprint.from_text(look.fingerprint)
+        if fingerprint is not None and generated.is_kept:
+            memory.keep(generated.request, fingerprint)
+    return memory
+
+
+KEPT = "kept"
+_RESUMES = "run the command again: what was generated is kept and not generated twice."
+
+
+class GeneratorService:
+    """Generates images to order, each once, and puts every one through the quality check.
+
+    Requests that failed are tried again by the next service, not by this one; every other verdict is final for its quality check.
+    With another quality check, images that are there are judged anew, not generated again.
+
+    Args:
+        generator: words to images.
+        generated images: where they are kept.
+        quality: what is asked of them.
+        batch_size: images per call of the generator.
+        max_new: most images that the generator is asked for; None for no limit.
+        progress: told how many requests of a call are done.
+        engine: where many images at once are generated, if the generator can be sent there; None: here.
+    """
+
+    def __init__(
+        self,
+        generator: ImageGenerator,
+        stored_images: GeneratedImageStore,
+        *,
+        quality: QualityCheck,
+        batch_size: int = 8,
+        max_new: int | None = None,
+        progress: Progress = no_progress,
+        engine: Engine | None = None,
+    ) -> None:
+        self._stored_images = stored_images
+        self._quality = quality
+        self._batch_size = max(1, batch_size)
+        self._max_new = max_new
+        self._progress = progress
+        self._generator = generator
+        self._engine = engine
+        self._results: dict[GenerationRequest, GenerationResult] = {}
+        self._memory: QualityMemory | None = None
+        self._asking = RetryingGenerator(generator=generator)
+        self.n_new = 0
+
+    @cached_property
+    def generator_id(self) -> str:
+        return self._generator.generator_id
+
+    def generate(self, requests: Sequence[GenerationRequest]) -> list[GenerationResult]:
+        """Return what came of every request, in their order.
+
+        Raises:
+            RefusedPromptError: if the generator cannot generate a prompt; everything else is generated first.
+            ModelError: if it failed too often in a row.
+            UnavailableError: if it cannot be reached.
+            MissingExtraError: if it lacks a library.
+            ConfigError: if it would be asked for too many images.
+        """
+        wanted = list(dict.fromkeys(requests))
+        if any(
+            not self._is_done(request)
+            for request in wanted
+            if request.prompt not in self._asking.refused
+        ):
+            with self._stored_images.writing() as has_more:
+                self._generate_missing(wanted, is_memory_old=has_more)
+        self._raise_refused(wanted)
+        return [self._results[request] for request in requests]
+
+    def image(self, generated: GenerationResult) -> Image.Image:
+        """Return the RGB image of a request that was generated.
+
+        Raises:
+            StoreError: if there is none.
+        """
+        return self._stored_images.image(generated)
+
+    def place(self, generated: GenerationResult) -> Path:
+        """Return the file of a request that was generated."""
+        return self._stored_images.folder / generated.file
+
+    def tally(self) -> dict[str, int]:
+        """Return how many of the requests so far were kept, and how many each quality check rejected, most first."""
+        generated = self._results.values()
+        rejected = Counter(one.rejected_by for one in generated if not one.is_kept)
+        return {KEPT: sum(one.is_kept for one in generated), **dict(rejected.most_common())}
+
+    def _is_done(self, request: GenerationRequest) -> bool:
+        """Return whether there is a verdict of this quality check, or a failure of this service, on a request."""
+        if request in self._results:
+            return True
+        found = self._stored_images.stored(self.generator_id, request)
+        if (
+            found is None
+            or FAILED in found.generated.verdicts
+            or found.look.quality != self._quality.identity
+        ):
+            return False
+        self._results[request] = found.generated
+        return True
+
+    def _generate_missing(
+        self, wanted: Sequence[GenerationRequest], *, is_memory_old: bool
+    ) -> None:
+        if self._memory is None or is_memory_old:
+            self._memory = remembered(self._stored_images, self.generator_id, self._quality)
+            self._asking.has_generated |= self._memory.has_seen
+        missing = [request for request in wanted if not self._is_done(request)]
+        self._progress(len(wanted) - len(missing), len(wanted))
+        memory, self._memory = self._memory, None
+        with JudgingQueue(
+            self._stored_images, generator_id=self.generator_id, memory=memory, done=self._note
+        ) as developing:
+            new = self._judge_again(missing, developing)
+            if self._engine is not None and is_generated_elsewhere(self._generator, len(new)):
+                self._generate_elsewhere(new, developing, engine=self._engine, total=len(wanted))
+            else:
+                self._generate_new(new, developing, total=len(wanted))
+        self._memory = memory
+        self._progress(len(wanted), len(wanted))
+
+    def _judge_again(
+        self, requests: Sequence[GenerationRequest], developing: JudgingQueue
+    ) -> list[GenerationRequest]:
+        """Judge stored images that another quality check judged, and return the requests that must be generated."""
+        found = [self._stored_images.find(self.generator_id, request) for request in requests]
+        old = [
+            generated
+            for generated in found
+            if generated is not None and generated.content_hash and FAILED not in generated.verdicts
+        ]
+        for start in range(0, len(old), self._batch_size):
+            developing.take(
+                [
+                    PendingImage.again(generated, self._stored_images)
+                    for generated in old[start : start + self._batch_size]
+                ]
+            )
+        judged = {generated.request for generated in old}
+        return [request for request in requests if request not in judged]
+
+    def _generate_new(
+        self, requests: Sequence[GenerationRequest], developing: JudgingQueue, *, total: int
+    ) -> None:
+        for start in range(0, len(requests), self._batch_size):
+            batch = [
+                request
+                for request in requests[start : start + self._batch_size]
+                if request.prompt not in self._asking.refused
+            ]
+            left = len(batch) if self._max_new is None else max(0, self._max_new - self.n_new)
+            for answers in self._asking.answers(batch[:left]):
+                self.n_new += len(answers)
+                developing.take([PendingImage.of(answer) for answer in answers])
+            if left < len(batch):
+                raise self._too_many(len(requests) - start - left)
+            self._progress(
+                total - len(requests) + min(start + self._batch_size, len(requests)), total
+            )
+
+    def _generate_elsewhere(
+        self,
+        requests: Sequence[GenerationRequest],
+        developing: JudgingQueue,
+        *,
+        engine: Engine,
+        total: int,
+    ) -> None:
+        wanted = [request for request in requests if request.prompt not in self._asking.refused]
+        left = len(wanted) if self._max_new is None else max(0, self._max_new - self.n_new)
+        n_done, has_generated = total - len(requests), self._asking.has_generated
+        for batch in generate_elsewhere(
+            self._generator,
+            wanted[:left],
+            engine=engine,
+            batch_size=self._batch_size,
+            has_generated=has_generated,
+        ):
+            self._asking.refused |= batch.refused
+            self._asking.has_generated |= any(answer.made is not None for answer in batch.answers)
+            self.n_new += len(batch.answers)
+            if batch.answers:
+                developing.take([PendingImage.of(answer) for answer in batch.answers])
+            if batch.error is not None:
+                raise batch.error
+            n_done += len(batch.answers)
+            self._progress(n_done, total)
+        if left < len(wanted):
+            raise self._too_many(len(wanted) - left)
+
+    def _note(self, generated: GenerationResult) -> None:
+        self._results[generated.request] = generated
+
+    def _too_many(self, n_left: int) -> ConfigError:
+        return ConfigError(
+            f"The generator has generated the {self._max_new} new images that it may be asked for; {n_left} are still wanted.",
+            where="[generator] max_images",
+            fix=f"Raise it, or ask for fewer, and {_RESUMES} They are in {self._stored_images.folder}.",
+        )
+
+    def _raise_refused(self, wanted: Sequence[GenerationRequest]) -> None:
+        prompts = list(
+            dict.fromkeys(
+                request.prompt for request in wanted if request.prompt in self._asking.refused
+            )
+        )
+        if len(prompts) == 1:
+            raise self._asking.refused[prompts[0]]
+        said = [self._asking.refused[prompt].what for prompt in prompts]
+        fix = self._asking.refused[prompts[0]].fix if prompts else None
+        raise_all(
+            said,
+            error=RefusedPromptError,
+            what="The image generator cannot generate some prompts:",
+            fix=fix,
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _ImageSide:
+    """The image side of an embedder, as a function of images."""
+
+    embedder: Embedder
+
+    def __call__(self, images: Sequence[Image.Image]) -> FloatArray:
+        """Return embeddings [n, d]."""
+        return np.asarray(
+            self.embedder.embed_prepared([self.embedder.prepare(image) for image in images]),
+            dtype=np.float32,
+        )
+
+
+def quality_check_for(
+    settings: GeneratorSettings,
+    *,
+    embedder: Embedder | None = None,
+    class_names: Sequence[str] = (),
+) -> QualityCheck:
+    """Return the quality check that settings mean.
+
+    Args:
+        settings: section `generator`.
+        embedder: compares images with classes, if it has a text side and can take new images; None: they are not compared.
+        class_names: the classes; with fewer than two there is nothing to compare.
+    """
+    return QualityCheck(
+        near_duplicate_bits=settings.near_duplicate_bits,
+        off_class=_off_class(embedder, tuple(class_names), settings.off_class_margin),
+    )
+
+
+def service_for(
+    settings: Settings,
+    generator: ImageGenerator,
+    folder: Path,
+    *,
+    embedder: Embedder | None = None,
+    class_names: Sequence[str] = (),
+    progress: Progress = no_progress,
+) -> GeneratorService:
+    """Return a service as section `generator` of the settings wants it.
+
+    Args:
+        settings: of the project.
+        generator: words to images.
+        folder: where generated images are kept.
+        embedder: for the quality check `off-class`; see `gate_for`.
+        class_names: the classes of the project.
+        progress: told how many requests of a call are done.
+    """
+    chosen = settings.generator
+    return GeneratorService(
+        generator,
+        GeneratedImageStore(folder),
+        quality=quality_check_for(chosen, embedder=embedder, class_names=class_names),
+        batch_size=chosen.batch_size,
+        max_new=chosen.max_images,
+        progress=progress,
+        engine=engine_elsewhere(settings),
+    )
+
+
+def confirm_cost(generator: ImageGenerator, n_images: int, settings: GeneratorSettings) -> None:
+    """Do nothing if a generator charges nothing or no more than the settings allow.
+
+    Raises:
+        ConfigError: with the cost, if that is more; or if the price is not known and no cost was allowed.
+    """
+    if not isinstance(generator, CostsMoney):
+        return
+    cost = generator.cost_of(n_images)
+    if cost is None and not settings.max_cost:
+        raise ConfigError(
+            f"{n_images} images of {generator.generator_id} cost money, and the price is not known.",
+            where="[generator] max_cost",
+            fix="Give the price in the generator's options, or set max_cost to what you are ready to pay.",
+        )
+    if cost is not None and cost.amount > settings.max_cost:
+        raise ConfigError(
+            f"{n_images} images cost up to {cost.amount:.2f} {cost.currency} ({cost.basis}).",
+            where="[generator] max_cost",
+            given=settings.max_cost,
+            fix=f"Set it to {cost.amount:.2f} or more to agree, or ask for fewer images.",
+        )
+
+
+def _off_class(
+    embedder: Embedder | None, class_names: tuple[str, ...], margin: float
+) -> OffClass | None:
+    if embedder is None or not margin or len(class_names) < 2:  # noqa: PLR2004 - one class has no other
+        return None
+    if isinstance(embedder, KnowsEmbeddings) or not embedder.has_text:
+        return None
+    return OffClass(
+        embed_images=_ImageSide(embedder=embedder),
+        class_embeddings=embed_phrases(
+            [plain_caption(name).phrase for name in class_names], embedder
+        ),
+        class_names=class_names,
+        margin=margin,
+        embedder_id=embedder.encoder_id,
+    )

@@ -1,1 +1,0 @@
-"""The generator service: requests in, judged and cached images out."""

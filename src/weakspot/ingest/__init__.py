@@ -1,1 +1,0 @@
-"""Stage 1: any source of samples to examined samples, and classifiers to predictions."""

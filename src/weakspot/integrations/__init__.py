@@ -1,1 +1,0 @@
-"""Side: files of other tools, written and read."""

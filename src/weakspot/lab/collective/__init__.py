@@ -1,1 +1,0 @@
-"""One repair set for a family of classifiers."""

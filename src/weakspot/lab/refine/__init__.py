@@ -1,4 +1,0 @@
-"""Refining a classifier with generated images of what its failures show, whole: names, prompts, images, training, measuring.
-
-After *Identifying and Mitigating Model Failures through Few-shot CLIP-aided Diffusion Generation* (2024).
-"""

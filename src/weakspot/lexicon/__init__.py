@@ -1,1 +1,0 @@
-"""Words: the built-in vocabulary, captions with the right articles, WordNet."""

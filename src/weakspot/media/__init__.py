@@ -1,1 +1,0 @@
-"""Opening locations and decoding images: shared by every stage that touches pixels."""

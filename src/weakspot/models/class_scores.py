@@ -1,0 +1,413 @@
+"""What a network gives to probabilities that can be trusted: the one place where answers are checked.
+
+A network's raw answer is settled once on a probe, then applied to every batch.
+"""
+
+import ast
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from weakspot.core.arrays import AnyArray, FloatArray, generator
+from weakspot.core.dataset import Task
+from weakspot.core.errors import ConfigError, ModelError
+from weakspot.core.heads import Head
+from weakspot.core.roles import ClassifierOutput
+
+
+def labels_in(text: str) -> tuple[str, ...] | None:
+    """Return class names from a JSON or Python list or mapping, or one a line; None if there are none."""
+    parsed: object = None
+    for parse in (json.loads, ast.literal_eval):
+        try:
+            parsed = parse(text)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            continue
+        break
+    if isinstance(parsed, Mapping):
+        return labels_in_order(parsed)
+    if isinstance(parsed, list | tuple):
+        return tuple(str(name) for name in parsed)
+    lines = tuple(line.strip() for line in text.splitlines() if line.strip())
+    return lines if len(lines) > 1 else None
+
+
+def labels_in_order(numbered: Mapping[Any, Any]) -> tuple[str, ...] | None:
+    """Return names from a mapping of number to name, if the numbers are 0, 1, 2 and so on.
+
+    >>> labels_in_order({"1": "dog", "0": "cat"})
+    ('cat', 'dog')
+    """
+    try:
+        by_number = {int(number): str(name) for number, name in numbered.items()}
+    except (TypeError, ValueError):
+        return None
+    return (
+        tuple(by_number[number] for number in range(len(by_number)))
+        if set(by_number) == set(range(len(by_number)))
+        else None
+    )
+
+
+SCORE_KINDS = ("auto", "logits", "probabilities")
+SUM_TOLERANCE = 1e-2
+RANGE_TOLERANCE = 1e-4
+_MATRIX = 2
+_PAIR = 2
+
+
+def softmax(logits: AnyArray) -> FloatArray:
+    """Return the soft-max of every row, for logits of any size.
+
+    >>> softmax(np.array([[1000.0, 1000.0]])).tolist()
+    [[0.5, 0.5]]
+    """
+    values = np.asarray(logits, dtype=np.float64)
+    powers = np.exp(values - values.max(axis=1, keepdims=True))
+    return np.asarray(powers / powers.sum(axis=1, keepdims=True), dtype=np.float32)
+
+
+def sigmoid(logits: AnyArray) -> FloatArray:
+    """Return the logistic function of every number, for logits of any size."""
+    return np.asarray(
+        0.5 * (1.0 + np.tanh(0.5 * np.asarray(logits, dtype=np.float64))), dtype=np.float32
+    )
+
+
+def parsed_task(task: str) -> Task:
+    if task not in tuple(Task):
+        raise ConfigError(
+            "There is no such task.",
+            where="task",
+            given=task,
+            fix=f"Choose one of {[item.value for item in Task]}.",
+        )
+    return Task(task)
+
+
+def parsed_score_kind(kind: str) -> str:
+    if kind not in SCORE_KINDS:
+        raise ConfigError(
+            "scores says what the model gives.",
+            where="scores",
+            given=kind,
+            fix=f"Choose one of {list(SCORE_KINDS)}.",
+        )
+    return kind
+
+
+def score_kinds(asked: str, known: str | None = None) -> tuple[str, ...]:
+    """Return what scores can be: what the user says, else what the model says, else both, logits first."""
+    if asked != "auto":
+        return (asked,)
+    return (known,) if known is not None else ("logits", "probabilities")
+
+
+def parsed_class_names(names: Any) -> tuple[str, ...] | None:
+    """Return class names as a tuple of distinct strings, or None."""
+    if names is None or (isinstance(names, list | tuple) and not names):
+        return None
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        raise ConfigError(
+            "class_names is a list of strings, in the order of the model's outputs.", given=names
+        )
+    repeated = (
+        sorted({name for name in names if list(names).count(name) > 1})
+        if len(set(names)) < len(names)
+        else []
+    )
+    if repeated:
+        raise ConfigError(
+            "Two outputs of the model have the same class name.",
+            where="class_names",
+            given=repeated,
+        )
+    return tuple(names)
+
+
+def looks_like_probabilities(scores: AnyArray, task: Task) -> bool:
+    """Return whether scores [n, c] are probabilities already."""
+    values = np.asarray(scores, dtype=np.float64)
+    if not ((values >= -RANGE_TOLERANCE) & (values <= 1 + RANGE_TOLERANCE)).all():
+        return False
+    return task is Task.MULTI_LABEL or bool(
+        np.allclose(values.sum(axis=1), 1.0, atol=SUM_TOLERANCE)
+    )
+
+
+def probabilities_from(scores: AnyArray, kind: str, task: Task) -> FloatArray:
+    """Return probabilities [n, c] of scores that are `logits` or `probabilities`."""
+    if kind == "probabilities":
+        return np.asarray(scores, dtype=np.float32)
+    return sigmoid(scores) if task is Task.MULTI_LABEL else softmax(scores)
+
+
+def checked_probabilities(
+    values: Any, *, n_rows: int, class_names: tuple[str, ...] | None, task: Task, where: str
+) -> FloatArray:
+    """Return probabilities [n, c] as float32 if they are probabilities, rows summing to one for single-label tasks.
+
+    Raises:
+        ModelError: with the first thing that is wrong and the row it is wrong in.
+    """
+    matrix = _as_matrix(values, n_rows=n_rows, name="probabilities", where=where)
+    if class_names is not None and matrix.shape[1] != len(class_names):
+        raise ModelError(
+            f"The classifier gives {matrix.shape[1]} probabilities an image, but there are {len(class_names)} class names.",
+            where=where,
+            fix="Give one class name an output, in the order of the outputs.",
+        )
+    outside = np.flatnonzero(
+        ((matrix < -RANGE_TOLERANCE) | (matrix > 1 + RANGE_TOLERANCE)).any(axis=1)
+    )
+    if len(outside):
+        raise ModelError(
+            f"Probabilities of image {outside[0]} of the batch are outside 0 to 1.",
+            where=where,
+            given=matrix[outside[0]][:8].round(4).tolist(),
+            fix="If the model gives logits, say scores = 'logits'.",
+        )
+    return (
+        _summing_to_one(np.clip(matrix, 0.0, 1.0), where=where)
+        if task is Task.SINGLE_LABEL
+        else _clip(matrix)
+    )
+
+
+def checked_features(values: Any, *, n_rows: int, where: str) -> FloatArray | None:
+    """Return features [n, d] as float32, or None when there are none."""
+    if values is None:
+        return None
+    return np.asarray(
+        _as_matrix(values, n_rows=n_rows, name="features", where=where), dtype=np.float32
+    )
+
+
+def head_explains(head: Head, features: AnyArray, scores: AnyArray, kind: str) -> bool:
+    """Return whether a linear layer on features gives the model's scores, up to what half precision costs.
+
+    A constant added to all logits of an image (as a log-soft-max does) changes no probability and is ignored.
+    """
+    if features.shape[1] != head.weights.shape[1]:
+        return False
+    logits = head.logits(np.asarray(features, dtype=np.float32))
+    expected = (
+        probabilities_from(logits, "logits", head.task) if kind == "probabilities" else logits
+    )
+    found = np.asarray(scores, dtype=np.float64)
+    if expected.shape != found.shape:
+        return False
+    if kind == "logits" and head.task is Task.SINGLE_LABEL:
+        expected = expected - expected.mean(axis=1, keepdims=True)
+        found = found - found.mean(axis=1, keepdims=True)
+    spread = float(np.abs(found - found.mean()).max())
+    return bool(np.allclose(expected, found, atol=1e-2 * spread + 1e-6, rtol=0.0))
+
+
+def is_single_output(n_columns: int, class_names: tuple[str, ...] | None, task: Task) -> bool:
+    """Return whether a model tells two classes apart with one number, that of the second class."""
+    return (
+        n_columns == 1
+        and task is Task.SINGLE_LABEL
+        and class_names is not None
+        and len(class_names) == _PAIR
+    )
+
+
+def paired_scores(scores: AnyArray, kind: str) -> AnyArray:
+    """Return scores [n, 2] of a model that gives the second class only [n, 1]."""
+    first = 1.0 - scores if kind == "probabilities" else np.zeros_like(scores)
+    return np.concatenate([first, scores], axis=1)
+
+
+def paired_head(head: Head) -> Head:
+    """Return the head of two classes for a layer [1, d] that scores the second class only."""
+    weights = np.concatenate([np.zeros_like(head.weights), head.weights])
+    return Head(
+        weights=weights, bias=np.concatenate([np.zeros_like(head.bias), head.bias]), task=head.task
+    )
+
+
+def _as_matrix(values: Any, *, n_rows: int, name: str, where: str) -> AnyArray:
+    try:
+        matrix = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ModelError(
+            f"The {name} are no table of numbers.", where=where, given=type(values).__name__
+        ) from error
+    if matrix.ndim != _MATRIX or len(matrix) != n_rows or matrix.shape[1] == 0:
+        raise ModelError(
+            f"The {name} have the wrong shape: one row an image is needed, and there are {n_rows} images.",
+            where=where,
+            given=matrix.shape,
+        )
+    broken = np.flatnonzero(~np.isfinite(matrix).all(axis=1))
+    if len(broken):
+        raise ModelError(
+            f"The {name} of image {broken[0]} of the batch hold NaN or infinity.", where=where
+        )
+    return matrix
+
+
+def _clip(matrix: AnyArray) -> FloatArray:
+    return np.asarray(np.clip(matrix, 0.0, 1.0), dtype=np.float32)
+
+
+def _summing_to_one(matrix: AnyArray, *, where: str) -> FloatArray:
+    totals = matrix.sum(axis=1, keepdims=True)
+    wrong = np.flatnonzero(np.abs(totals[:, 0] - 1.0) > SUM_TOLERANCE)
+    if len(wrong):
+        raise ModelError(
+            f"Probabilities of image {wrong[0]} of the batch sum to {totals[wrong[0], 0]:.4g}, not to 1.",
+            where=where,
+            fix="Say task = 'multi-label' if labels do not exclude each other, or scores = 'logits' if these are logits.",
+        )
+    return np.asarray(matrix / totals, dtype=np.float32)
+
+
+N_IMAGES = 2
+
+
+def probe_images(height: int, width: int) -> list[Image.Image]:
+    """Return two images of noise with different brightness."""
+    noise = generator(0, "model probe").integers(
+        0, 128, size=(N_IMAGES, height, width, 3), dtype=np.uint8
+    )
+    return [Image.fromarray(pixels + np.uint8(100 * number)) for number, pixels in enumerate(noise)]
+
+
+NOT_EXPLAINED = "the last linear layer does not explain the scores that the model gives"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AnswerReader:
+    """How the raw answers of one network are read.
+
+    Args:
+        kind: `logits` or `probabilities`.
+        task: single-label or multi-label.
+        class_names: the classes, or None.
+        where: the model, for messages.
+        is_single: whether the network gives one number for two classes.
+        head: the last linear layer, checked against a probe.
+        note: why there is no head, or None.
+        n_classes: columns of the probabilities.
+        n_features: columns of the features, None without.
+    """
+
+    kind: str
+    task: Task
+    class_names: tuple[str, ...] | None
+    where: str
+    is_single: bool = False
+    head: Head | None = None
+    note: str | None = None
+    n_classes: int = 0
+    n_features: int | None = None
+
+    def empty(self) -> ClassifierOutput:
+        features = None if self.n_features is None else np.zeros((0, self.n_features), np.float32)
+        return ClassifierOutput(
+            probabilities=np.zeros((0, self.n_classes), np.float32), features=features
+        )
+
+    def output(
+        self, scores: AnyArray, features: AnyArray | None, *, n_rows: int
+    ) -> ClassifierOutput:
+        wide = paired_scores(scores, self.kind) if self.is_single else scores
+        probabilities = checked_probabilities(
+            probabilities_from(wide, self.kind, self.task),
+            n_rows=n_rows,
+            class_names=self.class_names,
+            task=self.task,
+            where=self.where,
+        )
+        return ClassifierOutput(
+            probabilities=probabilities,
+            features=checked_features(features, n_rows=n_rows, where=self.where),
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Probe:
+    """What a network said of the probe images.
+
+    Args:
+        scores: [n, c].
+        features: [n, d] or None.
+        head: the layer that is thought to be the last one, or None.
+        note: why there is none.
+    """
+
+    scores: AnyArray
+    features: AnyArray | None = None
+    head: Head | None = None
+    note: str | None = None
+
+
+def settle(
+    probe: Probe,
+    *,
+    kinds: Sequence[str],
+    task: Task,
+    class_names: tuple[str, ...] | None,
+    where: str,
+) -> AnswerReader:
+    """Decide once what a network gives, and whether its last layer is what it seems.
+
+    Args:
+        probe: its answer to the probe images.
+        kinds: what the scores can be, likeliest first; one entry when it is known.
+        task: single-label or multi-label.
+        class_names: the classes, or None.
+        where: the model, for messages.
+
+    Raises:
+        ModelError: if the answer is no table with one column a class.
+    """
+    if probe.scores.ndim != _MATRIX:
+        raise ModelError(
+            "The model must give one row of scores an image.", where=where, given=probe.scores.shape
+        )
+    is_single = is_single_output(probe.scores.shape[1], class_names, task)
+    kind = _kind_by_head(probe, kinds, is_single=is_single)
+    head, note = probe.head, probe.note
+    if head is not None and kind is None:
+        head, note = None, NOT_EXPLAINED
+    reader = AnswerReader(
+        kind=kind or _kind_by_numbers(probe.scores, kinds, task, is_single=is_single),
+        task=task,
+        class_names=class_names,
+        where=where,
+        is_single=is_single,
+        head=paired_head(head) if head is not None and is_single else head,
+        note=note,
+    )
+    answer = reader.output(probe.scores, probe.features, n_rows=len(probe.scores))
+    n_features = None if answer.features is None else answer.features.shape[1]
+    return replace(reader, n_classes=answer.probabilities.shape[1], n_features=n_features)
+
+
+def _kind_by_head(probe: Probe, kinds: Sequence[str], *, is_single: bool) -> str | None:
+    if probe.head is None or probe.features is None:
+        return None
+    head = paired_head(probe.head) if is_single else probe.head
+    for kind in kinds:
+        scores = paired_scores(probe.scores, kind) if is_single else probe.scores
+        if head_explains(head, probe.features, scores, kind):
+            return kind
+    return None
+
+
+def _kind_by_numbers(scores: AnyArray, kinds: Sequence[str], task: Task, *, is_single: bool) -> str:
+    if len(kinds) == 1:
+        return kinds[0]
+    return (
+        "probabilities"
+        if looks_like_probabilities(scores, Task.MULTI_LABEL if is_single else task)
+        else "logits"
+    )

@@ -1,0 +1,432 @@
+"""What an ONNX graph says of itself: its input, its outputs, its last linear layer, and where its tensors are kept."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from weakspot.core.arrays import AnyArray
+from weakspot.core.errors import ModelError
+from weakspot.models.class_scores import labels_in
+
+
+def external_places(model: Any) -> list[str]:
+    """Return the files, relative to the graph, in which a model's tensors are kept."""
+    places = {
+        entry.value
+        for tensor in _tensors(model.graph)
+        for entry in tensor.external_data
+        if entry.key == "location"
+    }
+    return sorted(places)
+
+
+def readers(graph: Any) -> Counter[str]:
+    """Return how often every tensor is read by a node, at any depth, or given as an output."""
+    counts = Counter(output.name for output in graph.output)
+    for node in graph.node:
+        counts.update(node.input)
+        for inner in _inner_graphs(node):
+            counts.update(readers(inner))
+    return counts
+
+
+def names_in(graph: Any) -> set[str]:
+    names = (
+        set(readers(graph))
+        | {tensor.name for tensor in graph.initializer}
+        | {given.name for given in graph.input}
+    )
+    for node in graph.node:
+        names.update(node.output)
+        for inner in _inner_graphs(node):
+            names |= names_in(inner)
+    return names
+
+
+def depending_on(graph: Any, name: str) -> set[str]:
+    found = {name}
+    for node in graph.node:
+        read = set(node.input).union(*(names_in(inner) for inner in _inner_graphs(node)))
+        if found & read:
+            found.update(node.output)
+    return found
+
+
+def number_kind(graph: Any, name: str) -> int:
+    kept = next((tensor for tensor in graph.initializer if tensor.name == name), None)
+    if kept is not None:
+        return int(kept.data_type)
+    maker = next(node for node in graph.node if name in node.output)
+    settings = {item.name: item for item in maker.attribute}
+    if maker.op_type == "Constant":
+        return int(settings["value"].t.data_type)
+    return int(settings["to"].i) if maker.op_type == "Cast" else number_kind(graph, maker.input[0])
+
+
+def _inner_graphs(node: Any) -> list[Any]:
+    return [
+        inner
+        for item in node.attribute
+        for inner in (*([item.g] if item.HasField("g") else ()), *item.graphs)
+    ]
+
+
+def _tensors(graph: Any) -> Iterator[Any]:
+    yield from graph.initializer
+    for node in graph.node:
+        for item in node.attribute:
+            yield from (*([item.t] if item.HasField("t") else ()), *item.tensors)
+        for inner in _inner_graphs(node):
+            yield from _tensors(inner)
+
+
+PASSED_THROUGH = frozenset(
+    {
+        "Softmax",
+        "LogSoftmax",
+        "Sigmoid",
+        "Identity",
+        "Flatten",
+        "Reshape",
+        "Squeeze",
+        "Cast",
+        "Dropout",
+    }
+)
+GIVES_PROBABILITIES = frozenset({"Softmax", "Sigmoid"})
+QUANTISED = frozenset(
+    {
+        "DequantizeLinear",
+        "QuantizeLinear",
+        "QLinearMatMul",
+        "QGemm",
+        "MatMulInteger",
+        "MatMulIntegerToFloat",
+        "DynamicQuantizeMatMul",
+        "MatMulNBits",
+        "DynamicQuantizeLinear",
+    }
+)
+ROUNDING = {"float64": 2.3e-16, "float16": 9.8e-4, "bfloat16": 7.9e-3}
+LABEL_KEYS = ("class_names", "labels", "classes", "names", "id2label")
+_MATRIX = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class InputFacts:
+    """The image input of a graph; None where the graph leaves a size open."""
+
+    name: str
+    dtype: str
+    batch: int | None
+    channels: int | None
+    height: int | None
+    width: int | None
+    layout: str
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LinearLayer:
+    """The last linear layer: scores = features @ weights.T + bias, weights [c, d].
+
+    Args:
+        feature_name: the tensor that it reads.
+        weights: [c, d], scaled as the graph scales them.
+        bias: [c], zeros if the graph has none.
+        product: output of the Gemm or MatMul node.
+        total: output of the Add node behind a MatMul, or None.
+        kind: the kind of number that weights are kept in.
+    """
+
+    feature_name: str
+    weights: AnyArray
+    bias: AnyArray
+    product: str
+    kind: str
+    total: str | None = None
+
+    @property
+    def epsilon(self) -> float:
+        """Return how far numbers of the layer's kind are apart, relative to their size."""
+        return ROUNDING.get(self.kind, float(np.finfo(np.float32).eps))
+
+    @property
+    def score_name(self) -> str:
+        return self.total or self.product
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GraphEnd:
+    """How a graph ends.
+
+    Args:
+        layer: the last linear layer, or None.
+        scores: `logits` or `probabilities` where the graph tells, else None.
+        reason: why there is no layer.
+    """
+
+    layer: LinearLayer | None
+    scores: str | None
+    reason: str | None = None
+
+
+class NoLayerError(Exception):
+    """The graph has no last linear layer that can be read; the text says why."""
+
+
+class OnnxGraph:
+    """An ONNX file, read without loading weights that stand in other files.
+
+    Args:
+        path: the file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        import onnx
+
+        if not path.is_file():
+            raise ModelError(
+                "There is no such ONNX file.", where=str(path), fix="Correct the path."
+            )
+        try:
+            self.model: Any = onnx.load(str(path), load_external_data=False)
+        except Exception as error:
+            raise ModelError(
+                "This is no ONNX file, or it is cut short.", where=str(path), fix="Export it again."
+            ) from error
+        self.path = path
+        self._initialisers = {tensor.name: tensor for tensor in self.model.graph.initializer}
+        self._producers = {name: node for node in self.model.graph.node for name in node.output}
+        if not self.model.graph.output:
+            raise ModelError(
+                "This is no ONNX file, or it is empty.", where=str(path), fix="Export it again."
+            )
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        return tuple(output.name for output in self.model.graph.output)
+
+    def external_files(self) -> list[Path]:
+        """Return the files beside the graph that hold weights; a missing one, or one outside the folder, is an error."""
+        folder = self.path.parent.resolve()
+        files = [(folder / place).resolve() for place in external_places(self.model)]
+        for file in files:
+            if not file.is_relative_to(folder):
+                raise ModelError(
+                    "The graph points to a weight file outside its own folder.",
+                    where=str(self.path),
+                    given=str(file),
+                )
+            if not file.is_file():
+                raise ModelError(
+                    f"A weight file of the graph is missing: {file.name}.",
+                    where=str(self.path),
+                    fix="Copy it beside the .onnx file.",
+                )
+        return files
+
+    def input_facts(self) -> InputFacts:
+        """Return the image input; several inputs, or one that takes no images, are an error."""
+        inputs = [found for found in self.model.graph.input if found.name not in self._initialisers]
+        if len(inputs) != 1:
+            names = [found.name for found in inputs]
+            raise ModelError(
+                "The graph must have exactly one input, the images.",
+                where=str(self.path),
+                given=names,
+                fix="Export it with one input, or wrap it in a function and use the callable classifier.",
+            )
+        return _input_facts(inputs[0], where=str(self.path))
+
+    def score_output(self, output: str | None, feature_output: str | None) -> str:
+        """Return which output holds the scores, the only one if none is named."""
+        names = [name for name in self.output_names if name != feature_output]
+        if output is not None and output not in self.output_names:
+            raise ModelError(
+                "The graph has no such output.",
+                where="output",
+                given=output,
+                fix=f"Choose one of {names}.",
+            )
+        if output is None and len(names) != 1:
+            raise ModelError(
+                "The graph has several outputs, and it is not said which one classifies.",
+                where=str(self.path),
+                given=names,
+                fix=f"Set output to one of {names}.",
+            )
+        return output if output is not None else names[0]
+
+    def end(self, output: str) -> GraphEnd:
+        """Return how the graph ends: walks back from an output to the last linear layer."""
+        name, scores = output, None
+        while name in self._producers and self._producers[name].op_type in PASSED_THROUGH:
+            node = self._producers[name]
+            if scores is None and node.op_type in GIVES_PROBABILITIES:
+                scores = "probabilities"
+            name = node.input[0]
+        try:
+            layer = self._linear_layer(name)
+        except NoLayerError as error:
+            return GraphEnd(layer=None, scores=scores, reason=str(error))
+        return GraphEnd(layer=layer, scores=scores or "logits")
+
+    def metadata_labels(self) -> tuple[str, ...] | None:
+        """Return class names that the file carries in its metadata, or None."""
+        found = {entry.key: entry.value for entry in self.model.metadata_props}
+        for key in LABEL_KEYS:
+            if key in found and (names := labels_in(found[key])) is not None:
+                return names
+        return None
+
+    def tapped(self, *inner: str) -> bytes:
+        import onnx
+
+        outputs = self.model.graph.output
+        further = [name for name in dict.fromkeys(inner) if name not in self.output_names]
+        if not further:
+            return bytes(self.model.SerializeToString())
+        unknown = [name for name in further if name not in self._producers]
+        if unknown:
+            raise ModelError(
+                "The graph has no such tensor.", where="feature_output", given=unknown[0]
+            )
+        outputs.extend(onnx.ValueInfoProto(name=name) for name in further)
+        try:
+            return bytes(self.model.SerializeToString())
+        finally:
+            del outputs[-len(further) :]
+
+    def _linear_layer(self, name: str) -> LinearLayer:
+        node = self._producers.get(name)
+        kind = node.op_type if node is not None else "nothing"
+        if kind == "Gemm":
+            return self._from_gemm(node)
+        if kind == "MatMul":
+            return self._from_matmul(node)
+        if kind == "Add":
+            return self._from_add(node)
+        raise NoLayerError(_ends_in(kind))
+
+    def _from_gemm(self, node: Any) -> LinearLayer:
+        settings = {
+            item.name: item.f if item.name in {"alpha", "beta"} else item.i
+            for item in node.attribute
+        }
+        if settings.get("transA", 0):
+            raise NoLayerError("the last Gemm transposes its features")
+        matrix = self._constant(node.input[1])
+        weights = (matrix if settings.get("transB", 0) else matrix.T) * np.float32(
+            settings.get("alpha", 1.0)
+        )
+        has_bias = len(node.input) > _MATRIX and node.input[2]
+        bias = (
+            self._constant(node.input[2]) * np.float32(settings.get("beta", 1.0))
+            if has_bias
+            else np.zeros(1, np.float32)
+        )
+        return self._layer(node, weights, bias)
+
+    def _from_matmul(self, node: Any) -> LinearLayer:
+        weights = self._constant(node.input[1]).T
+        return self._layer(node, weights, np.zeros(1, np.float32))
+
+    def _from_add(self, node: Any) -> LinearLayer:
+        for one, other in (node.input, tuple(node.input)[::-1]):
+            product = self._producers.get(one)
+            if product is not None and product.op_type == "MatMul":
+                layer = self._from_matmul(product)
+                return self._layer(
+                    product, layer.weights, self._constant(other), total=node.output[0]
+                )
+            if product is not None and product.op_type in QUANTISED:
+                raise NoLayerError(_ends_in(product.op_type))
+        raise NoLayerError("the graph ends in a sum that is not the bias of a linear layer")
+
+    def _layer(
+        self, product: Any, weights: AnyArray, bias: AnyArray, *, total: str | None = None
+    ) -> LinearLayer:
+        from onnx import helper
+
+        if weights.ndim != _MATRIX or bias.size not in {1, len(weights)}:
+            raise NoLayerError("the last product is not a linear layer on one embedding an image")
+        numbers = np.broadcast_to(np.asarray(bias, np.float32).reshape(-1), (len(weights),))
+        kind = helper.tensor_dtype_to_np_dtype(number_kind(self.model.graph, product.input[1]))
+        return LinearLayer(
+            feature_name=product.input[0],
+            weights=np.asarray(weights, np.float32),
+            bias=np.array(numbers),
+            product=product.output[0],
+            total=total,
+            kind=np.dtype(kind).name,
+        )
+
+    def _constant(self, name: str) -> AnyArray:
+        from onnx import numpy_helper
+
+        if name in self._initialisers:
+            return np.asarray(
+                numpy_helper.to_array(self._initialisers[name], base_dir=str(self.path.parent))
+            )
+        node = self._producers.get(name)
+        if node is None or (node.op_type not in {"Constant", "Identity", "Transpose", "Cast"}):
+            raise NoLayerError(
+                _ends_in(node.op_type)
+                if node is not None
+                else "the weights of the last layer are an input"
+            )
+        if node.op_type == "Constant":
+            held = next((item.t for item in node.attribute if item.name == "value"), None)
+            if held is None:
+                raise NoLayerError("the numbers of the last layer are not kept as a tensor")
+            return np.asarray(numpy_helper.to_array(held, base_dir=str(self.path.parent)))
+        value = self._constant(node.input[0])
+        if node.op_type == "Transpose":
+            order = next((list(item.ints) for item in node.attribute if item.name == "perm"), None)
+            return value.transpose(order)
+        return value
+
+
+def _ends_in(kind: str) -> str:
+    if kind in QUANTISED:
+        return f"the last layer is quantised ({kind})"
+    return f"the graph ends in {kind}, not in a linear layer (Gemm or MatMul)"
+
+
+def _input_facts(given: Any, *, where: str) -> InputFacts:
+    from onnx import helper
+
+    kind = given.type.tensor_type
+    sizes = [
+        size.dim_value if size.HasField("dim_value") and size.dim_value > 0 else None
+        for size in kind.shape.dim
+    ]
+    dtype = (
+        np.dtype(helper.tensor_dtype_to_np_dtype(kind.elem_type)).name
+        if kind.elem_type
+        else "unknown"
+    )
+    if len(sizes) != 4 or dtype not in {"float32", "float16", "float64", "uint8"}:  # noqa: PLR2004 - batch, channels, height, width
+        raise ModelError(
+            "The input of the graph takes no images: four axes of numbers or bytes are needed.",
+            where=where,
+            given=f"{given.name}: {dtype} {sizes}",
+        )
+    last = sizes[3] in {1, 3} and sizes[1] not in {1, 3}
+    channels, height, width = (
+        (sizes[3], sizes[1], sizes[2]) if last else (sizes[1], sizes[2], sizes[3])
+    )
+    layout = "channels-last" if last else "channels-first"
+    return InputFacts(
+        name=given.name,
+        dtype=dtype,
+        batch=sizes[0],
+        channels=channels,
+        height=height,
+        width=width,
+        layout=layout,
+    )

@@ -1,1 +1,0 @@
-"""Attributes for all samples of a project: proposed, assigned once, edited by people."""

@@ -1,1 +1,0 @@
-"""The models of a project on its images, each image asked once and the answer kept."""

@@ -1,1 +1,0 @@
-"""Independent witnesses of words: text in the image, objects, places, measured properties; each looks at an image once."""

@@ -1,0 +1,511 @@
+"""One repair set for a family of classifiers: several projects on (mostly) the same images, opened, retrained and measured together."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from weakspot.core.arrays import BoolArray, IntArray
+from weakspot.core.dataset import Dataset, Split
+from weakspot.core.errors import ConfigError, DataError, ModelError, NotEnoughDataError, StoreError
+from weakspot.core.evidence import Share
+from weakspot.core.failures import class_problems, describe_criterion
+from weakspot.core.heads import Head, TrainingSelection
+from weakspot.core.run import StageProgress, no_stage_progress
+from weakspot.core.samples import SampleSet
+from weakspot.core.slices import DataUse
+from weakspot.project.comparison import failure_iou
+from weakspot.project.project import Project
+from weakspot.repair.bench import FittedHead, RepairBench
+from weakspot.repair.collective import (
+    CollectiveRepair,
+    FamilyFigures,
+    FamilyModel,
+    FamilyPredictions,
+    FamilyType,
+    RepairSet,
+    applied,
+    family_figures,
+    over_models,
+    pooled,
+)
+from weakspot.repair.controls import random_control
+from weakspot.repair.measure import ArmAnswers, measure_arm
+from weakspot.repair.predictions import compare, is_measurable
+from weakspot.run.preparation import FEATURES
+
+PLAIN = "plain"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OwnRepair:
+    """What a model's own repair trains on.
+
+    Args:
+        selection: the samples and their weights.
+        obstacle: why it is retraining alone, with nothing to add to a set; empty if it is a repair.
+    """
+
+    selection: TrainingSelection
+    obstacle: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FamilyMember:
+    """One project of a family.
+
+    Args:
+        name: of its folder.
+        bench: its material, trainer and measurement.
+    """
+
+    name: str
+    bench: RepairBench
+
+    @classmethod
+    def of(cls, project: Project) -> "FamilyMember":
+        """Return a project at its newest verified run.
+
+        Raises:
+            StoreError: if there is no verified run.
+            ModelError: if the last layer of the classifier is not known.
+            NotEnoughDataError: if there are no training or test samples.
+        """
+        name = project_name(project)
+        record, prepared = project.repairable(_verified_run(project, name))
+        refuse_unrepairable(name, prepared.samples)
+        slices = [found for found in record.findings() if not found.rule.reads_predictions]
+        criterion = project.settings.failure.criterion()
+        return cls(
+            name=name,
+            bench=RepairBench.of(prepared, project.settings, criterion, slices, record.evidence),
+        )
+
+    @property
+    def samples(self) -> SampleSet:
+        return self.bench.samples
+
+    @property
+    def dataset(self) -> Dataset:
+        return self.bench.samples.dataset
+
+    @cached_property
+    def allowed(self) -> IntArray:
+        """Return the rows that may be trained on: labelled, with features."""
+        material = self.bench.material
+        parts = [
+            part.rows
+            for part in (material.training, material.pool, material.synthetic)
+            if part is not None
+        ]
+        rows = np.unique(np.concatenate(parts))
+        return rows[self.dataset.is_labelled[rows]]
+
+    @cached_property
+    def used(self) -> set[str]:
+        """Return the images that were trained on or may be, or that slices were found or confirmed on."""
+        rows = [self.dataset.rows_of(Split.TRAIN, Split.POOL, Split.SYNTHETIC)]
+        rows += [half.rows for pair in self.bench.pairs for half in pair]
+        return set(self.dataset.content_hashes(np.unique(np.concatenate(rows))))
+
+    def half(self, number: int) -> SampleSet:
+        """Return the discovery half (0) or the confirmation half (1), of samples whose features and predictions are known."""
+        half = self.bench.pairs[0][number]
+        is_known = np.isfinite(np.asarray(self.samples.space(FEATURES).embeddings[half.rows])).all(
+            axis=1
+        ) & is_measurable(half)
+        return half.only(half.rows[is_known])
+
+    def own_repair(self, method: str) -> OwnRepair:
+        """Return what the model's own repair trains on; retraining alone, and why, where there is nothing else to do."""
+        if not self.bench.slices:
+            return self._retrain("No slice of this model was confirmed")
+        try:
+            selection = self.bench.selection(method)
+        except NotEnoughDataError as error:
+            return self._retrain(error.what.rstrip("."))
+        n_waiting = len(self.bench.unlabelled(selection))
+        if n_waiting:
+            return self._retrain(
+                f"{n_waiting} pool samples that {method} chooses have no label (see `weakspot repair`)"
+            )
+        return OwnRepair(selection=selection)
+
+    def _retrain(self, why: str) -> OwnRepair:
+        return OwnRepair(
+            selection=self.bench.selection(PLAIN, {}),
+            obstacle=f"{why}; the model's own repair is retraining alone.",
+        )
+
+
+def project_name(project: Project) -> str:
+    return project.folder.resolve().name
+
+
+def _verified_run(project: Project, name: str) -> str:
+    runs = project.store.runs
+    for run_id in reversed(runs.run_ids()):
+        record = runs.load(run_id)
+        if record.evidence or any(stage.stage == "verify" for stage in record.stages):
+            return run_id
+    raise StoreError(
+        f"The project {name} has no verified run.",
+        where=str(project.folder),
+        fix="Run `weakspot run` there first.",
+    )
+
+
+def refuse_unrepairable(name: str, samples: SampleSet) -> None:
+    """Refuse a project whose last layer cannot be retrained, or not measured afterwards.
+
+    Raises:
+        ModelError: if the last layer of the classifier is not known.
+        NotEnoughDataError: if there are no training or test samples.
+    """
+    if FEATURES not in samples.spaces:
+        raise ModelError(
+            "The features under the classifier's last layer are not known, so it cannot be retrained here.",
+            where=name,
+            fix="Give a classifier whose last layer can be read (ONNX, torch, timm, scikit-learn), or embeddings of its features.",
+        )
+    for split in (Split.TRAIN, Split.TEST):
+        if not len(samples.dataset.rows_of(split)):
+            raise NotEnoughDataError(
+                f"The project {name} has no {split.value} samples.",
+                fix="Set [data] fractions or splits.",
+            )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Family:
+    """Projects on (mostly) the same images.
+
+    Args:
+        members: two or more, of the same classes.
+    """
+
+    members: tuple[FamilyMember, ...]
+
+    @classmethod
+    def of(cls, members: Sequence[FamilyMember]) -> "Family":
+        """Return the family of several projects.
+
+        Raises:
+            DataError: if they have other classes or tasks.
+        """
+        first = members[0].dataset
+        for member in members[1:]:
+            if (
+                set(member.dataset.class_names) != set(first.class_names)
+                or member.dataset.task is not first.task
+            ):
+                raise DataError(
+                    f"The projects {members[0].name} and {member.name} have different classes or tasks.",
+                    given=(sorted(first.class_names)[:5], sorted(member.dataset.class_names)[:5]),
+                    fix="Set [data] class_names and task alike.",
+                )
+        return cls(members=tuple(members))
+
+    @cached_property
+    def shared_ids(self) -> frozenset[str]:
+        """Return the test samples of all models that none of them was trained, chosen or looked at on."""
+        used = set[str]().union(*[member.used for member in self.members])
+        kept = []
+        for member in self.members:
+            rows = member.bench.measured.rows
+            pairs = zip(
+                member.dataset.sample_ids(rows), member.dataset.content_hashes(rows), strict=True
+            )
+            kept.append({sample_id for sample_id, content in pairs if content not in used})
+        shared = frozenset(set.intersection(*kept))
+        if not shared:
+            raise DataError(
+                "The projects share no labelled test sample that none of them was trained, chosen or looked at on.",
+                given=[member.name for member in self.members],
+                fix="Repair projects together that have the same images in the same splits.",
+            )
+        return shared
+
+    def measured(self, member: FamilyMember) -> SampleSet:
+        return _only(member.bench.measured, lambda sample_id, _: sample_id in self.shared_ids)
+
+    def held_out(self, member: FamilyMember, sources: Sequence[FamilyMember]) -> SampleSet:
+        """Return the confirmation samples of a model, without images that slices behind the repair set were found on."""
+        looked_at = set[str]()
+        for other in sources:
+            looked_at.update(other.dataset.content_hashes(other.bench.pairs[0][0].rows))
+        return _only(member.half(1), lambda _, content: content not in looked_at)
+
+    def overlaps(self) -> tuple[tuple[float, ...], ...]:
+        """Return the share of common failures of every two models before any repair."""
+        return tuple(tuple(float(value) for value in line) for line in failure_iou(self._failed))
+
+    def common(self) -> Share:
+        """Return, of the samples that any model fails on before any repair, those that all fail on."""
+        failed = np.stack(self._failed)
+        return Share.of(int(failed.all(axis=0).sum()), int(failed.any(axis=0).sum()))
+
+    @cached_property
+    def _failed(self) -> list[BoolArray]:
+        """Return of every model which of the shared samples it fails on."""
+        failed = []
+        for member in self.members:
+            has_failed = dict.fromkeys(sorted(self.shared_ids), False)
+            for problem in class_problems(
+                member.dataset, self.measured(member).rows, member.bench.criterion
+            ):
+                has_failed.update(
+                    dict.fromkeys(member.dataset.sample_ids(problem.rows[problem.failed]), True)
+                )
+            failed.append(np.array(list(has_failed.values()), dtype=np.bool_))
+        return failed
+
+    def notes(self) -> list[str]:
+        criteria = {describe_criterion(member.bench.criterion) for member in self.members}
+        return (
+            [f"The projects count different things as failures: {'; '.join(sorted(criteria))}."]
+            if len(criteria) > 1
+            else []
+        )
+
+
+def _only(samples: SampleSet, is_kept: Callable[[str, str], bool]) -> SampleSet:
+    rows, dataset = samples.rows, samples.dataset
+    pairs = zip(dataset.sample_ids(rows), dataset.content_hashes(rows), strict=True)
+    return samples.only(rows[np.array([is_kept(*pair) for pair in pairs], dtype=np.bool_)])
+
+
+FEWEST_MODELS = 2
+INDIVIDUAL, COLLECTIVE, RANDOM = "individual", "collective", "random"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FamilyRequest:
+    """What a family is repaired with.
+
+    Args:
+        kind: 1: one set from the failures of all models; 2: from those of one.
+        source: for type 2, the project folder (or its name) of that one; the first by default.
+        method: registered name of the strategy.
+    """
+
+    kind: FamilyType = 1
+    source: str = ""
+    method: str = "slice-balanced"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FamilyResult:
+    """A family after its repair.
+
+    Args:
+        repair: all figures.
+        repair_set: who was trained on, by sample id.
+        heads: the last layer of every model after the collective repair, by name.
+        class_names: the classes in the order of each of these layers, by name.
+    """
+
+    repair: CollectiveRepair
+    repair_set: RepairSet
+    heads: dict[str, Head]
+    class_names: dict[str, tuple[str, ...]]
+
+
+def repair_family(
+    projects: Sequence[Path | Project],
+    request: FamilyRequest | None = None,
+    *,
+    progress: StageProgress = no_stage_progress,
+) -> FamilyResult:
+    """Repair the classifiers of two or more projects with one set, beside each one's own repair; each is named after its folder.
+
+    Args:
+        projects: folders, or open projects.
+        request: what they are repaired with.
+        progress: told how far it is.
+
+    Raises:
+        ConfigError: if fewer than two projects are given, two of the same name, or options that do not go together.
+        DataError: if the projects have other classes, or share no sample to measure on.
+        StoreError: if a project has no verified run.
+        ModelError: if the last layer of a classifier is not known.
+        NotEnoughDataError: if there is nothing to repair, or to train on.
+    """
+    asked = request or FamilyRequest()
+    opened = [
+        one if isinstance(one, Project) else Project.open(one, progress=progress)
+        for one in projects
+    ]
+    names = _names(opened)
+    source = _source(asked, names)
+    family = Family.of([FamilyMember.of(project) for project in opened])
+    overlaps = family.overlaps()
+    own = {member.name: member.own_repair(asked.method) for member in family.members}
+    sources = _sources(family, own, source)
+    repair_set = _repair_set(sources, own, source)
+    repaired = [
+        _repair(member, family, sources, own[member.name], repair_set)
+        for member in _told(family.members, progress)
+    ]
+    repair = CollectiveRepair(
+        kind=asked.kind,
+        method=asked.method,
+        source=source,
+        n_in_set=len(repair_set.sample_ids),
+        note=repair_set.note,
+        n_samples=len(family.shared_ids),
+        overlaps=overlaps,
+        models=tuple(model for model, _ in repaired),
+        notes=tuple(family.notes()),
+        **_shares(repaired, sources),
+    )
+    heads = {model.name: head for model, head in repaired}
+    classes = {member.name: member.dataset.class_names for member in family.members}
+    return FamilyResult(repair=repair, repair_set=repair_set, heads=heads, class_names=classes)
+
+
+def _told(members: Sequence[FamilyMember], progress: StageProgress) -> Iterator[FamilyMember]:
+    for number, member in enumerate(members):
+        progress("models", number, len(members))
+        yield member
+    progress("models", len(members), len(members))
+
+
+def _shares(
+    repaired: Sequence[tuple[FamilyModel, Head]], sources: Sequence[FamilyMember]
+) -> dict[str, Share]:
+    """Return how much of what individual repairs resolve is resolved together; a single source shares everything with itself."""
+    alone = {member.name for member in sources} if len(sources) == 1 else set()
+    figures = [model.figures[0] for model, _ in repaired if model.name not in alone]
+    return {
+        "shared": over_models([one.shared for one in figures]),
+        "shared_random": over_models([one.shared_random for one in figures]),
+    }
+
+
+def _names(projects: Sequence[Project]) -> list[str]:
+    names = [project_name(project) for project in projects]
+    if len(names) < FEWEST_MODELS or len(set(names)) != len(names):
+        raise ConfigError(
+            "A collective repair needs two or more project folders with different names.",
+            given=[str(one.folder) for one in projects],
+        )
+    return names
+
+
+def _source(asked: FamilyRequest, names: Sequence[str]) -> str | None:
+    if asked.kind == 1:
+        if asked.source:
+            raise ConfigError(
+                "--from says whose failures to use, which is for --type 2.",
+                given=asked.source,
+                fix="Add --type 2.",
+            )
+        return None
+    name = Path(asked.source).resolve().name if asked.source else names[0]
+    if name not in names:
+        raise ConfigError(
+            "--from names none of the projects.",
+            given=asked.source,
+            fix=f"Choose one of {list(names)}.",
+        )
+    return name
+
+
+def _sources(
+    family: Family, own: dict[str, OwnRepair], source: str | None
+) -> tuple[FamilyMember, ...]:
+    """Return the models that the set is made from; those that only could be retrained have nothing to add to it."""
+    asked = [member.name for member in family.members if source in (None, member.name)]
+    chosen = tuple(
+        member
+        for member in family.members
+        if member.name in asked and not own[member.name].obstacle
+    )
+    if not chosen:
+        raise NotEnoughDataError(
+            f"There is nothing to make a repair set from in {', '.join(asked)}.",
+            given=[own[name].obstacle for name in asked],
+        )
+    return chosen
+
+
+def _repair_set(
+    sources: Sequence[FamilyMember], own: dict[str, OwnRepair], source: str | None
+) -> RepairSet:
+    sets = [RepairSet.of(own[member.name].selection, member.dataset) for member in sources]
+    return sets[0] if source is not None else pooled(sets)
+
+
+def _repair(
+    member: FamilyMember,
+    family: Family,
+    sources: Sequence[FamilyMember],
+    own: OwnRepair,
+    repair_set: RepairSet,
+) -> tuple[FamilyModel, Head]:
+    bench = member.bench
+    together = applied(repair_set, member.dataset, member.allowed)
+    selections = {
+        INDIVIDUAL: own.selection,
+        COLLECTIVE: together,
+        RANDOM: random_control(together, bench.material),
+    }
+    fitted = {name: bench.fitted(selection) for name, selection in selections.items()}
+    measured = family.measured(member)
+    arms = [
+        measure_arm(
+            _answers(name, selection, fitted[name], measured),
+            bench.slices,
+            measured,
+            bench.criterion,
+            column=bench.settings.repair.groups,
+        )
+        for name, selection in selections.items()
+    ]
+    sets = [one for one in (measured, member.half(0), family.held_out(member, sources)) if len(one)]
+    notes = [own.obstacle] if own.obstacle else []
+    if len(sources) == 1 and member is sources[0]:
+        notes.append("The set is this model's own, so that its two repairs are the same.")
+    model = FamilyModel(
+        name=member.name,
+        n_slices=len(bench.slices),
+        n_individual=len(own.selection.rows),
+        n_collective=len(together.rows),
+        figures=tuple(_figures(member, samples, fitted) for samples in sets),
+        arms=tuple(arms),
+        notes=tuple(notes),
+    )
+    return model, fitted[COLLECTIVE].head
+
+
+def _answers(
+    name: str, selection: TrainingSelection, fitted: FittedHead, samples: SampleSet
+) -> ArmAnswers:
+    return ArmAnswers(
+        arm=name,
+        is_baseline=name == RANDOM,
+        note=selection.note,
+        n_trained=len(selection.rows),
+        probabilities=fitted.head.probabilities(samples.embeddings(FEATURES)),
+        thresholds=fitted.thresholds,
+        temperature=fitted.temperature,
+    )
+
+
+def _figures(
+    member: FamilyMember, samples: SampleSet, fitted: dict[str, FittedHead]
+) -> FamilyFigures:
+    features = samples.embeddings(FEATURES)
+    right: dict[str, BoolArray] = {}
+    groups: IntArray | None = None
+    for name, one in fitted.items():
+        both = compare(
+            samples, one.head.probabilities(features), (), member.bench.criterion, one.thresholds
+        )
+        right[name] = np.concatenate([result.right_after for result in both.predictions])
+        right["before"] = np.concatenate([result.right_before for result in both.predictions])
+        groups = both.decision_groups
+    return family_figures(DataUse.of(samples), FamilyPredictions(**right, groups=groups))

@@ -1,0 +1,502 @@
+"""Several classifiers on the same samples: which failures they share, where they differ, and the record of it."""
+
+import hashlib
+import itertools
+from collections.abc import Mapping, Sequence
+from html import escape
+from itertools import groupby
+
+import numpy as np
+from pydantic import Field
+
+from weakspot.core.arrays import BoolArray, DoubleArray, IntArray
+from weakspot.core.dataset import several_to_a_group
+from weakspot.core.errors import DataError
+from weakspot.core.evidence import Interval
+from weakspot.core.group_tests import (
+    count_groups,
+    effective_number,
+    group_change_interval,
+    group_interval,
+    group_p,
+    paired_group_p,
+)
+from weakspot.core.record import Record
+from weakspot.core.statistics import q_values
+from weakspot.data.charts import heat_map, interval_chart
+from weakspot.report.wording import p_value
+from weakspot.run.ledger import AskedTest, Ledger
+
+LEVEL = 0.95
+MIN_SUPPORT = 5
+
+
+class SliceOnModel(Record):
+    """How one classifier does on one slice.
+
+    Args:
+        slice_id: which slice.
+        title: the slice in words.
+        found_on: the classifier that it was found on.
+        model: the classifier that was measured.
+        n_inside: samples of the class inside the slice; none of them was used to find it.
+        failures_inside: failures among them.
+        n_outside: samples of the class outside.
+        failures_outside: failures among them.
+        interval_inside: of the failure rate inside.
+        interval_outside: of the failure rate outside.
+        p_value: chance of such a gap if members failed no more often than the rest of the class.
+        q_value: over everything that was ever asked about this classifier, or, without ledgers, over this comparison.
+        holds: whether the slice is a failure slice of this classifier too.
+        n_units: groups on the smaller side, None if every sample is on its own.
+    """
+
+    slice_id: str
+    title: str
+    found_on: str
+    model: str
+    n_inside: int
+    failures_inside: int
+    n_outside: int
+    failures_outside: int
+    interval_inside: Interval
+    interval_outside: Interval
+    p_value: float
+    q_value: float = 1.0
+    holds: bool = False
+    n_units: int | None = None
+
+    @property
+    def rate_inside(self) -> float:
+        """Return the failure rate inside, 0 without samples."""
+        return self.failures_inside / self.n_inside if self.n_inside else 0.0
+
+    @property
+    def rate_outside(self) -> float:
+        """Return the failure rate outside, 0 without samples."""
+        return self.failures_outside / self.n_outside if self.n_outside else 0.0
+
+
+class SliceDifference(Record):
+    """How two classifiers differ on the members of one slice.
+
+    Args:
+        slice_id: which slice.
+        title: the slice in words.
+        first: a classifier.
+        second: another.
+        n_samples: members that both were measured on.
+        only_first_fails: members on which only the first fails.
+        only_second_fails: members on which only the second fails.
+        difference: failure rate of the first minus that of the second.
+        interval: of the difference; paired.
+        p_value: McNemar's exact test; groups count once.
+        q_value: over all slices and pairs of the comparison.
+    """
+
+    slice_id: str
+    title: str
+    first: str
+    second: str
+    n_samples: int
+    only_first_fails: int
+    only_second_fails: int
+    difference: float
+    interval: Interval
+    p_value: float
+    q_value: float = 1.0
+
+
+class SlicePredictions(Record):
+    """One slice and what every classifier does on samples that were not used to find it.
+
+    Args:
+        slice_id: which slice.
+        title: the slice in words.
+        found_on: the classifier that it was found on.
+        inside: which of the class's samples are members.
+        failed: by classifier, which of the samples failed.
+        groups: number of the group of every sample; empty if every one is its own.
+        questions: by classifier, the name of the question whether the slice holds on it, for the ledger.
+    """
+
+    slice_id: str
+    title: str
+    found_on: str
+    inside: tuple[bool, ...]
+    failed: Mapping[str, tuple[bool, ...]]
+    groups: tuple[int, ...] = ()
+    questions: Mapping[str, str] = Field(default_factory=dict)
+
+    @property
+    def together(self) -> IntArray | None:
+        """Return the groups [n], None if every sample is its own."""
+        return several_to_a_group(np.array(self.groups)) if self.groups else None
+
+
+def measured_slices(slices: Sequence[SlicePredictions]) -> tuple[SliceOnModel, ...]:
+    """Measure every slice on every classifier; nothing is judged yet."""
+    return tuple(_on_model(one, model) for one in slices for model in one.failed)
+
+
+def is_tested(one: SliceOnModel, min_support: int = MIN_SUPPORT) -> bool:
+    """Return whether a slice has enough groups, or samples on their own, to be tested on a classifier."""
+    n_units = min(one.n_inside, one.n_outside) if one.n_units is None else one.n_units
+    return n_units >= min_support
+
+
+def measure_slices(
+    slices: Sequence[SlicePredictions], *, alpha: float = 0.05, min_support: int = MIN_SUPPORT
+) -> tuple[SliceOnModel, ...]:
+    """Measure every slice on every classifier and judge them; error rates hold over all of it, and over nothing else."""
+    found = measured_slices(slices)
+    tested = [is_tested(one, min_support) for one in found]
+    adjusted = iter(
+        q_values(
+            [one.p_value for one, has_test in zip(found, tested, strict=True) if has_test]
+        ).tolist()
+    )
+    judged = []
+    for one, has_test in zip(found, tested, strict=True):
+        q_value = next(adjusted) if has_test else 1.0
+        holds = q_value <= alpha and one.rate_inside > one.rate_outside
+        judged.append(one.model_copy(update={"q_value": q_value, "holds": holds}))
+    return tuple(judged)
+
+
+def _on_model(one: SlicePredictions, model: str) -> SliceOnModel:
+    inside, failed = (
+        np.array(one.inside, dtype=np.bool_),
+        np.array(one.failed[model], dtype=np.bool_),
+    )
+    groups = one.together
+    n_inside, n_outside = int(inside.sum()), int((~inside).sum())
+    failures_inside, failures_outside = int(failed[inside].sum()), int(failed[~inside].sum())
+    return SliceOnModel(
+        slice_id=one.slice_id,
+        title=one.title,
+        found_on=one.found_on,
+        model=model,
+        n_inside=n_inside,
+        failures_inside=failures_inside,
+        n_outside=n_outside,
+        failures_outside=failures_outside,
+        interval_inside=_interval(failures_inside, effective_number(groups, inside), n_inside),
+        interval_outside=_interval(failures_outside, effective_number(groups, ~inside), n_outside),
+        p_value=group_p(inside, failed, groups),
+        n_units=None if groups is None else min(_n_units(groups, inside)),
+    )
+
+
+def _n_units(groups: IntArray, inside: BoolArray) -> tuple[int, int]:
+    """Return how many groups are inside and outside."""
+    return count_groups(groups, inside), count_groups(groups, ~inside)
+
+
+def _interval(failures: int, effective: float, n_samples: int) -> Interval:
+    low, high = group_interval(failures, n_samples, effective, level=LEVEL)
+    return Interval(low=low, high=high, level=LEVEL)
+
+
+def differences(slices: Sequence[SlicePredictions]) -> tuple[SliceDifference, ...]:
+    """Return how every two classifiers differ on every slice, largest difference first."""
+    found = [
+        _difference(one, first, second)
+        for one in slices
+        for first, second in itertools.combinations(one.failed, 2)
+        if any(one.inside)
+    ]
+    adjusted = q_values([one.p_value for one in found])
+    judged = [
+        one.model_copy(update={"q_value": float(q_value)})
+        for one, q_value in zip(found, adjusted, strict=True)
+    ]
+    return tuple(
+        sorted(judged, key=lambda one: (-abs(one.difference), one.slice_id, one.first, one.second))
+    )
+
+
+def _difference(one: SlicePredictions, first: str, second: str) -> SliceDifference:
+    inside = np.array(one.inside, dtype=np.bool_)
+    fails, fails_too = (
+        np.array(one.failed[name], dtype=np.bool_)[inside] for name in (first, second)
+    )
+    only_first, only_second, n_samples = (
+        int((fails & ~fails_too).sum()),
+        int((fails_too & ~fails).sum()),
+        int(inside.sum()),
+    )
+    groups = None if one.together is None else one.together[inside]
+    low, high = paired_interval(fails, fails_too, groups)
+    return SliceDifference(
+        slice_id=one.slice_id,
+        title=one.title,
+        first=first,
+        second=second,
+        n_samples=n_samples,
+        only_first_fails=only_first,
+        only_second_fails=only_second,
+        difference=(only_first - only_second) / n_samples,
+        interval=Interval(low=low, high=high, level=LEVEL),
+        p_value=paired_group_p(fails & ~fails_too, fails_too & ~fails, groups),
+    )
+
+
+def paired_interval(
+    first: BoolArray, second: BoolArray, groups: IntArray | None = None, *, level: float = LEVEL
+) -> tuple[float, float]:
+    """Return the interval of the difference of two rates on the same samples (Bonett and Price's adjusted Wald interval).
+
+    Samples in groups [n] count as what they are worth.
+
+    >>> low, high = paired_interval(np.array([True] * 8 + [False] * 12), np.array([True] * 2 + [False] * 18))
+    >>> round(low, 3), round(high, 3)
+    (0.048, 0.497)
+    """
+    from scipy.special import ndtri
+
+    if groups is not None:
+        return group_change_interval(first & ~second, second & ~first, groups, level=level)
+    n_samples = len(first) + 2
+    only_first, only_second = (
+        (int((first & ~second).sum()) + 1) / n_samples,
+        (int((second & ~first).sum()) + 1) / n_samples,
+    )
+    middle = only_first - only_second
+    spread = float(ndtri(0.5 + level / 2)) * float(
+        np.sqrt((only_first + only_second - middle**2) / n_samples)
+    )
+    return max(-1.0, middle - spread), min(1.0, middle + spread)
+
+
+Ledgers = Mapping[tuple[str, str], Ledger]
+"""By the project that slices were found on and the classifier that is asked about."""
+PROMISE = (
+    "That a slice holds on a classifier is said over everything that its samples were ever asked about that classifier; how two "
+    "classifiers differ is corrected within this comparison only."
+)
+
+
+def judged_slices(
+    found: Sequence[SliceOnModel], slices: Sequence[SlicePredictions], ledgers: Ledgers
+) -> tuple[SliceOnModel, ...]:
+    """Return slices on classifiers with what the ledgers say of them; what was asked before keeps its answer."""
+    questions = {one.slice_id: one.questions for one in slices}
+    said: dict[tuple[str, str, str], tuple[float, bool]] = {}
+    ordered = sorted(filter(is_tested, found), key=lambda one: (one.found_on, one.model))
+    for place, own in groupby(ordered, key=lambda one: (one.found_on, one.model)):
+        asked = list(own)
+        tests = [
+            AskedTest(
+                key=questions[one.slice_id][one.model],
+                p_value=one.p_value if one.rate_inside > one.rate_outside else 1.0,
+                about=f"{one.title} on {one.model}",
+            )
+            for one in asked
+        ]
+        answers = ledgers[place].ask(tests, source="compare")
+        for one, answer in zip(asked, answers, strict=True):
+            said[(*place, one.slice_id)] = answer.q_value, answer.is_found
+    return tuple(
+        one.model_copy(update={"q_value": q_value, "holds": is_found})
+        for one in found
+        for q_value, is_found in [said.get((one.found_on, one.model, one.slice_id), (1.0, False))]
+    )
+
+
+def note_differences(
+    found: Sequence[SliceDifference], slices: Sequence[SlicePredictions], ledgers: Ledgers
+) -> None:
+    """Write down which pairs of classifiers were compared on which slices."""
+    owners = {one.slice_id: one for one in slices}
+    by_owner: dict[str, list[AskedTest]] = {}
+    for one in found:
+        own = owners[one.slice_id]
+        named = "\n".join(sorted((own.questions[one.first], own.questions[one.second])))
+        test = AskedTest(
+            key=f"differ {hashlib.sha256(named.encode()).hexdigest()[:24]}",
+            p_value=one.p_value,
+            about=f"{one.title}: {one.first} or {one.second}",
+        )
+        by_owner.setdefault(own.found_on, []).append(test)
+    for owner, tests in by_owner.items():
+        ledgers[owner, owner].note(tests, source="compare")
+
+
+def failure_iou(failed: Sequence[BoolArray]) -> DoubleArray:
+    """Return for every two classifiers [m, m] the failures they share, as a part of the failures of either.
+
+    Two classifiers without any failure share everything there is: 1.
+
+    >>> failure_iou([np.array([True, True, False]), np.array([True, False, False])]).tolist()
+    [[1.0, 0.5], [0.5, 1.0]]
+    """
+    if not failed or len({len(one) for one in failed}) != 1:
+        raise DataError(
+            "Every classifier needs a prediction for the same samples.",
+            given=[len(one) for one in failed],
+        )
+    matrix = np.stack(failed).astype(np.float64)
+    shared = matrix @ matrix.T
+    counts = matrix.sum(axis=1)
+    either = counts[:, None] + counts[None, :] - shared
+    return np.where(either > 0, shared / np.where(either > 0, either, 1.0), 1.0)
+
+
+def families(
+    names: Sequence[str], overlaps: DoubleArray, *, least: float = 0.5
+) -> tuple[tuple[str, ...], ...]:
+    """Group classifiers whose failures overlap: within a family the mean overlap is at least `least`.
+
+    Average linkage on one minus the overlap; families and their members keep the order of names.
+    """
+    if len(names) == 1:
+        return ((names[0],),)
+    from scipy.cluster.hierarchy import fcluster, linkage
+    from scipy.spatial.distance import squareform
+
+    distances = 1.0 - (overlaps + overlaps.T) / 2
+    np.fill_diagonal(distances, 0.0)
+    groups = fcluster(
+        linkage(squareform(distances, checks=False), method="average"),
+        t=1.0 - least,
+        criterion="distance",
+    )
+    return tuple(
+        tuple(name for name, own in zip(names, groups, strict=True) if own == group)
+        for group in dict.fromkeys(groups)
+    )
+
+
+MOST_SHOWN = 12
+STYLE = (
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1c1c1c;background:#fff}"
+    "table{border-collapse:collapse;margin:1rem 0}td,th{padding:.3rem .7rem;border-bottom:1px solid #ddd;text-align:left}"
+    "@media(prefers-color-scheme:dark){body{color:#eee;background:#1b1b1b;--ink:#eee;--quiet:#aaa;--accent:#6ba6e8}td,th{border-color:#444}}"
+)
+
+
+class Comparison(Record):
+    """Several classifiers on the same samples.
+
+    Args:
+        models: their names.
+        n_samples: samples that all of them were measured on.
+        failure_rates: by name.
+        overlaps: share of common failures of every two, in the order of models.
+        families: groups of models whose failures overlap.
+        slices: every confirmed slice of every model, measured on every model.
+        differences: how two models differ on a slice, largest first.
+        notes: what could not be compared, and why.
+    """
+
+    models: tuple[str, ...]
+    n_samples: int
+    failure_rates: dict[str, float]
+    overlaps: tuple[tuple[float, ...], ...]
+    families: tuple[tuple[str, ...], ...]
+    slices: tuple[SliceOnModel, ...] = ()
+    differences: tuple[SliceDifference, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def shared(self) -> tuple[str, ...]:
+        held = [
+            {one.slice_id for one in self.slices if one.model == model and one.holds}
+            for model in self.models
+        ]
+        common = set.intersection(*held) if held else set()
+        return tuple(dict.fromkeys(one.slice_id for one in self.slices if one.slice_id in common))
+
+
+def compare_failures(
+    failed: Mapping[str, BoolArray],
+    slices: Sequence[SlicePredictions],
+    *,
+    alpha: float = 0.05,
+    notes: Sequence[str] = (),
+    ledgers: Ledgers | None = None,
+) -> Comparison:
+    """Compare classifiers.
+
+    Args:
+        failed: by classifier, which of the shared samples failed.
+        slices: confirmed slices of every classifier on all of them.
+        alpha: error rate of this comparison, without ledgers.
+        notes: what could not be compared, and why.
+        ledgers: what the samples were asked; verdicts are read off them.
+    """
+    names = tuple(failed)
+    pairs = differences(slices)
+    if ledgers is None:
+        on_models = measure_slices(slices, alpha=alpha)
+    else:
+        on_models = judged_slices(measured_slices(slices), slices, ledgers)
+        note_differences(pairs, slices, ledgers)
+    promised = [PROMISE] if ledgers is not None and on_models else []
+    overlaps = failure_iou(list(failed.values()))
+    return Comparison(
+        models=names,
+        n_samples=len(next(iter(failed.values()))),
+        failure_rates={
+            name: float(one.mean()) if len(one) else 0.0 for name, one in failed.items()
+        },
+        overlaps=tuple(tuple(float(value) for value in line) for line in overlaps),
+        families=families(names, overlaps),
+        slices=on_models,
+        differences=pairs,
+        notes=(*notes, *promised),
+    )
+
+
+def comparison_page(comparison: Comparison) -> str:
+    """Return the comparison as one HTML page without outside references."""
+    parts = [
+        "<!doctype html><html lang='en'><meta charset='utf-8'><meta name='viewport' content='width=device-width'>",
+        f"<title>weakspot: comparison of classifiers</title><style>{STYLE}</style>",
+        f"<h1>{len(comparison.models)} classifiers on {comparison.n_samples} samples</h1>",
+        heat_map(
+            comparison.models,
+            comparison.overlaps,
+            title="Shared failures (intersection over union)",
+        ),
+        "<h2>Families</h2><ul>",
+        *[f"<li>{escape(', '.join(family))}</li>" for family in comparison.families],
+        "</ul><h2>Slices on every classifier</h2>",
+        *(_slice_charts(comparison) or ["<p>None of the classifiers has a confirmed slice.</p>"]),
+        "<h2>Where two classifiers differ most</h2>",
+        _difference_table(comparison),
+        *[f"<p>{escape(note)}</p>" for note in comparison.notes],
+    ]
+    return "\n".join(parts)
+
+
+def _slice_charts(comparison: Comparison) -> list[str]:
+    charts = []
+    for slice_id in list(dict.fromkeys(one.slice_id for one in comparison.slices))[:MOST_SHOWN]:
+        entries = [one for one in comparison.slices if one.slice_id == slice_id]
+        rows = [
+            (
+                f"{one.model}{' (holds)' if one.holds else ''}",
+                one.interval_inside.low,
+                one.rate_inside,
+                one.interval_inside.high,
+            )
+            for one in entries
+        ]
+        title = f"{entries[0].title}: failure rate of members, found on {entries[0].found_on}, {entries[0].n_inside} samples"
+        charts.append(f"<figure>{interval_chart(rows, title=title)}</figure>")
+    return charts
+
+
+def _difference_table(comparison: Comparison) -> str:
+    if not comparison.differences:
+        return "<p>There is no slice on which two classifiers could be compared.</p>"
+    head = "<tr><th>slice</th><th>first</th><th>second</th><th>samples</th><th>difference</th><th>interval</th><th>q</th></tr>"
+    lines = [
+        f"<tr><td>{escape(one.title)}</td><td>{escape(one.first)}</td><td>{escape(one.second)}</td><td>{one.n_samples}</td>"
+        f"<td>{100 * one.difference:+.0f} points</td><td>{100 * one.interval.low:+.0f} to {100 * one.interval.high:+.0f}</td>"
+        f"<td>{p_value(one.q_value)}</td></tr>"
+        for one in comparison.differences[:MOST_SHOWN]
+    ]
+    return f"<table>{head}{''.join(lines)}</table>"

@@ -1,0 +1,493 @@
+"""Embeddings in one or several arrays, read as rows of one space, and the rows nearest to one of them: exactly, in threads.
+
+Never loaded whole.
+"""
+
+import mmap
+import os
+import secrets
+import threading
+import zlib
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+from weakspot.core.arrays import AnyArray, BoolArray, DoubleArray, FloatArray, IntArray
+from weakspot.core.errors import ConfigError, DataError, StoreError
+
+N_PROBES = 16
+PROBE_BYTES = 4096
+
+
+def file_of(array: AnyArray) -> Path:
+    """Return the file that an array is the memory map of.
+
+    Raises:
+        DataError: if it is none, or the file is gone.
+    """
+    name = getattr(array, "filename", None)
+    if name is None or not Path(name).exists():
+        raise DataError(
+            "The embeddings are not in a file of the project, so nothing that is made from them can stand beside it.",
+            fix="Use --index exact.",
+        )
+    return Path(name)
+
+
+def mark_of(path: Path) -> str:
+    """Return what tells one state of a file from another without reading all of it: size, time, and a few places of its content."""
+    facts = path.stat()
+    value = 0
+    with path.open("rb") as stream:
+        for probe in range(N_PROBES):
+            stream.seek(probe * max(facts.st_size - PROBE_BYTES, 0) // (N_PROBES - 1))
+            value = zlib.crc32(stream.read(PROBE_BYTES), value)
+    return f"{facts.st_size}-{facts.st_mtime_ns}-{value:08x}"
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield a temporary path beside `path`; when the block ends without an error it becomes `path`, on disk.
+
+    Raises:
+        StoreError: if the folder cannot be written.
+    """
+    temporary = path.with_name(f"{path.name}.tmp-{secrets.token_hex(4)}")
+    try:
+        yield temporary
+        with temporary.open("rb") as stream:
+            os.fsync(stream.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        raise StoreError(
+            f"A smaller copy of the embeddings cannot be written: {error.strerror or error}.",
+            where=str(path),
+            fix="Make room or the folder writable, or look with --index exact, which needs no copy.",
+        ) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+PIECE_BYTES = 1 << 23
+KEPT_MAPPED_BYTES = 1 << 32
+
+
+@dataclass(frozen=True, kw_only=True)
+class Piece:
+    """Neighbouring rows of one array.
+
+    Args:
+        shard: which array.
+        start: its first row there.
+        stop: behind its last row there.
+        offset: row number, over all arrays, of the first row.
+    """
+
+    shard: int
+    start: int
+    stop: int
+    offset: int
+
+    def __len__(self) -> int:
+        return self.stop - self.start
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Queries:
+    """Embeddings whose nearest rows are looked for.
+
+    Args:
+        given: as they were given [m, d].
+        lengths: of them [m].
+        unit: scaled to length one [m, d].
+    """
+
+    given: FloatArray
+    lengths: DoubleArray
+    unit: FloatArray
+
+    @classmethod
+    def of(cls, embeddings: AnyArray, *, dimension: int) -> "Queries":
+        """Return one embedding [d] or several [m, d] as queries.
+
+        Raises:
+            DataError: if they do not fit the rows, or one of them has no direction.
+        """
+        given = np.ascontiguousarray(np.atleast_2d(embeddings), dtype=np.float32)
+        if given.ndim != 2 or given.shape[1] != dimension:  # noqa: PLR2004 - rows and columns
+            raise DataError(
+                "The embedding to look for has another length than the stored ones.",
+                given=(given.shape[-1], dimension),
+            )
+        exact = given.astype(np.float64)
+        lengths = np.sqrt((exact * exact).sum(axis=1))
+        if not (np.isfinite(lengths) & (lengths > 0)).all():
+            raise DataError("The embedding to look for has no direction: it is zero or not finite.")
+        return cls(given=given, lengths=lengths, unit=(exact / lengths[:, None]).astype(np.float32))
+
+    def __len__(self) -> int:
+        return len(self.given)
+
+
+class EmbeddingShards:
+    """Rows of several arrays, numbered through.
+
+    Args:
+        arrays: float32 [n, w] each, rows in one piece of memory; the n may differ.
+        first: column where embeddings begin; what stands before is passed over.
+    """
+
+    def __init__(self, arrays: Sequence[AnyArray], *, first: int = 0) -> None:
+        self.arrays = tuple(_readable(array) for array in arrays)
+        self.first = first
+        widths = {array.shape[1] - first for array in self.arrays}
+        if len(widths) > 1:
+            raise DataError(
+                "The files of one space hold embeddings of different lengths.", given=sorted(widths)
+            )
+        self.dimension = widths.pop() if widths else 0
+        self.starts: IntArray = np.cumsum([0, *(len(array) for array in self.arrays)]).astype(
+            np.int64
+        )
+
+    def __len__(self) -> int:
+        return int(self.starts[-1])
+
+    @cached_property
+    def pieces(self) -> tuple[Piece, ...]:
+        """Return all rows in pieces of a few megabytes, in order."""
+        step = max(1, PIECE_BYTES // max(4 * (self.dimension + self.first), 1))
+        return tuple(
+            Piece(
+                shard=shard,
+                start=start,
+                stop=min(start + step, len(array)),
+                offset=int(self.starts[shard]) + start,
+            )
+            for shard, array in enumerate(self.arrays)
+            for start in range(0, len(array), step)
+        )
+
+    def rough(
+        self, piece: Piece, queries: Queries, allowed: BoolArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return scores [m, n] of the rows of a piece that are off by at most so much [n].
+
+        A score is NaN for rows that are not allowed [n] or have no embedding; where nothing can be said it is off by infinity.
+        """
+        from weakspot.project.nearest_kernels import rough_scores
+
+        scores, slack = (
+            np.empty((len(queries), len(piece)), np.float32),
+            np.empty(len(piece), np.float32),
+        )
+        values = self.arrays[piece.shard][piece.start : piece.stop]
+        rough_scores(
+            values, self.first, queries.unit, allowed, rounding_slack(self.dimension), scores, slack
+        )
+        self.release(piece)
+        return scores, slack
+
+    def exact_scores(self, rows: IntArray, queries: Queries, query: int = 0) -> DoubleArray:
+        """Return the cosine of rows [n] with one query, in double precision and a fixed order; NaN without an embedding."""
+        from weakspot.project.nearest_kernels import exact_scores
+
+        found = np.empty(len(rows), dtype=np.float64)
+        of_shard = np.searchsorted(self.starts, rows, side="right") - 1
+        for shard in np.unique(of_shard):
+            places = np.flatnonzero(of_shard == shard)
+            local, scores = (
+                rows[places] - self.starts[shard],
+                np.empty(len(places), dtype=np.float64),
+            )
+            exact_scores(
+                self.arrays[shard],
+                self.first,
+                local,
+                queries.given[query],
+                queries.lengths[query],
+                scores,
+            )
+            found[places] = scores
+        return found
+
+    def release(self, piece: Piece) -> None:
+        """Let go of the memory pages of a piece if all rows together are too many to keep them; they stay on disk."""
+        array = self.arrays[piece.shard]
+        if self._is_large:
+            let_go(array, piece.start, piece.stop)
+
+    @cached_property
+    def _is_large(self) -> bool:
+        return sum(array.nbytes for array in self.arrays) > KEPT_MAPPED_BYTES
+
+    def blocks(self) -> Iterator[tuple[int, FloatArray]]:
+        """Yield all rows [n, d], piece by piece, with the number of the first."""
+        for piece in self.pieces:
+            yield piece.offset, self.arrays[piece.shard][piece.start : piece.stop, self.first :]
+            self.release(piece)
+
+
+def rounding_slack(dimension: int) -> float:
+    """Return how far a cosine in single precision can be from the exact one, whatever the order of its sums.
+
+    A sum of d products is off by at most d roundings of its terms' sizes, whose sum is at most the product of the lengths; the
+    squared length by as many of its own, of which the root keeps half; a few more come from the query and the division.
+    """
+    return 2.0 * (dimension + 16) * 2.0**-24 + 1e-6
+
+
+def _readable(array: AnyArray) -> AnyArray:
+    if array.dtype != np.float32 or not array.flags.c_contiguous:
+        return np.ascontiguousarray(array, dtype=np.float32)
+    return array
+
+
+def let_go(array: AnyArray, start: int, stop: int) -> None:
+    """Give pages of a read-only memory map back; of any other array nothing."""
+    file = getattr(array, "_mmap", None)
+    if (
+        not isinstance(array, np.memmap)
+        or array.mode != "r"
+        or file is None
+        or not hasattr(file, "madvise")
+    ):
+        return
+    page, row_bytes = mmap.PAGESIZE, array.strides[0]
+    begin = (int(array.offset) % mmap.ALLOCATIONGRANULARITY + start * row_bytes) // page * page
+    length = min((stop - start) * row_bytes + page, len(file) - begin)
+    if length > 0:
+        file.madvise(mmap.MADV_DONTNEED, begin, length)
+
+
+MOST_CANDIDATES = 65_536
+FEW_NEW = 1024
+
+Exact = Callable[[IntArray], DoubleArray]
+
+
+class BestRows:
+    """Takes rows in any order and from any thread; which are the best does not depend on either.
+
+    Args:
+        n_wanted: how many rows are looked for.
+        exact: rows to their exact scores; NaN for those that must not be found.
+    """
+
+    def __init__(self, n_wanted: int, exact: Exact) -> None:
+        self.floor = -np.inf
+        self._n_wanted = n_wanted
+        self._most = max(MOST_CANDIDATES, 4 * n_wanted)
+        self._exact = exact
+        self._lock = threading.Lock()
+        self._rows: IntArray = np.empty(0, dtype=np.int64)
+        self._low: DoubleArray = np.empty(0)
+        self._high: DoubleArray = np.empty(0)
+        self._new: list[tuple[IntArray, DoubleArray, DoubleArray]] = []
+        self._n_new = 0
+
+    def offer(self, scores: FloatArray, slack: FloatArray, offset: int) -> None:
+        """Take rows with rough scores [n], off by at most so much [n]; their numbers begin at `offset`. NaN is no row."""
+        places = np.flatnonzero(scores + slack >= self.floor)
+        if not len(places):
+            return
+        middle, wide = scores[places].astype(np.float64), slack[places].astype(np.float64)
+        with self._lock:
+            self._new.append((places.astype(np.int64) + offset, middle - wide, middle + wide))
+            self._n_new += len(places)
+            if self._n_new >= FEW_NEW or not np.isfinite(self.floor):
+                self._tighten()
+
+    def found(self) -> tuple[IntArray, DoubleArray]:
+        """Return the best rows and their exact scores, best first; among equals the lower row number comes first."""
+        with self._lock:
+            self._tighten()
+            self._settle()
+            return self._rows.copy(), self._low.copy()
+
+    def _tighten(self) -> None:
+        self._rows = np.concatenate([self._rows, *(rows for rows, _, _ in self._new)])
+        self._low = np.concatenate([self._low, *(low for _, low, _ in self._new)])
+        self._high = np.concatenate([self._high, *(high for _, _, high in self._new)])
+        self._new, self._n_new = [], 0
+        if len(self._rows) > self._n_wanted:
+            self.floor = float(np.partition(self._low, -self._n_wanted)[-self._n_wanted])
+            self._keep(self._high >= self.floor)
+        if len(self._rows) > self._most:
+            self._settle()
+
+    def _settle(self) -> None:
+        """Replace bounds by exact scores and keep only the best; a score that was settled before is what it was."""
+        open_ones = np.flatnonzero(self._low != self._high)
+        self._low[open_ones] = self._high[open_ones] = self._exact(self._rows[open_ones])
+        self._keep(~np.isnan(self._low))
+        self._keep(np.lexsort((self._rows, -self._low))[: self._n_wanted])
+        if len(self._rows) == self._n_wanted:
+            self.floor = max(self.floor, float(self._low[-1]))
+
+    def _keep(self, which: AnyArray) -> None:
+        self._rows, self._low, self._high = self._rows[which], self._low[which], self._high[which]
+
+
+Given = TypeVar("Given")
+Made = TypeVar("Made")
+
+
+class RoughScores(Protocol):
+    """Gives scores of pieces of rows that are off by at most a known number."""
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        """Return all rows, in order."""
+
+    def rough(
+        self, piece: Piece, queries: Queries, allowed: BoolArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return scores [m, n], NaN for rows that are not meant, and by how much they can be off [n]."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Nearest:
+    """The rows nearest to one query.
+
+    Args:
+        rows: row numbers, nearest first; among equals the lower number first.
+        scores: cosine of the angle to the query.
+    """
+
+    rows: IntArray
+    scores: DoubleArray
+
+
+def nearest_rows(
+    shards: EmbeddingShards,
+    queries: AnyArray,
+    n_wanted: int,
+    *,
+    within: BoolArray | None = None,
+    rough: RoughScores | None = None,
+    threads: int | None = None,
+) -> list[Nearest]:
+    """Return for every query the rows with the largest cosine, fewer if there are no more; all queries in one reading.
+
+    Args:
+        shards: the rows; those with a number that is not finite are never found.
+        queries: one embedding [d] or several [m, d].
+        n_wanted: how many rows a query.
+        within: which rows are meant [n]; all by default.
+        rough: a smaller copy of the same rows to read first; the answer is the same.
+        threads: how many; all cores by default.
+
+    Raises:
+        DataError: if a query does not fit or has no direction.
+    """
+    if n_wanted < 1:
+        raise ConfigError("At least one row must be asked for.", given=n_wanted)
+    allowed, asked, source = (
+        _checked_mask(shards, within),
+        Queries.of(queries, dimension=shards.dimension),
+        rough or shards,
+    )
+    best = [BestRows(n_wanted, _exact(shards, asked, number)) for number in range(len(asked))]
+
+    def look(piece: Piece) -> None:
+        part = allowed[piece.offset : piece.offset + len(piece)]
+        if part.any():
+            scores, slack = source.rough(piece, asked, part)
+            for number, one in enumerate(best):
+                one.offer(scores[number], slack, piece.offset)
+
+    for _ in in_order(look, source.pieces, threads):
+        pass
+    return [Nearest(rows=rows, scores=scores) for rows, scores in (one.found() for one in best)]
+
+
+def rows_above(
+    shards: EmbeddingShards,
+    query: AnyArray,
+    threshold: float,
+    *,
+    within: BoolArray | None = None,
+    rough: RoughScores | None = None,
+    threads: int | None = None,
+) -> Iterator[IntArray]:
+    """Yield the rows whose cosine with a query [d] is at least a threshold, ascending, piece by piece.
+
+    Args:
+        shards: the rows; those with a number that is not finite are never found.
+        query: one embedding [d].
+        threshold: the least cosine.
+        within: which rows are meant [n]; all by default.
+        rough: a smaller copy of the same rows to read first; the answer is the same.
+        threads: how many; all cores by default.
+
+    Raises:
+        DataError: if the query does not fit or has no direction.
+    """
+    if np.isnan(threshold):
+        raise ConfigError("The threshold is not a number.", given=threshold)
+    allowed, asked, source = (
+        _checked_mask(shards, within),
+        Queries.of(query, dimension=shards.dimension),
+        rough or shards,
+    )
+
+    def look(piece: Piece) -> IntArray:
+        part = allowed[piece.offset : piece.offset + len(piece)]
+        if not part.any():
+            return np.empty(0, dtype=np.int64)
+        scores, slack = source.rough(piece, asked, part)
+        places = np.flatnonzero(scores[0] + slack >= threshold)
+        is_sure = scores[0][places] - slack[places] >= threshold
+        rows: IntArray = places.astype(np.int64) + piece.offset
+        is_sure[~is_sure] = shards.exact_scores(rows[~is_sure], asked) >= threshold
+        found: IntArray = rows[is_sure]
+        return found
+
+    return in_order(look, source.pieces, threads)
+
+
+def in_order(
+    function: Callable[[Given], Made], items: tuple[Given, ...], threads: int | None
+) -> Iterator[Made]:
+    """Yield what a function makes of items, in their order, a few at a time in threads."""
+    n_threads = min(threads or os.cpu_count() or 1, max(len(items), 1))
+    if n_threads == 1:
+        yield from map(function, items)
+        return
+    waiting: deque[Future[Made]] = deque()
+    with ThreadPoolExecutor(n_threads, thread_name_prefix="nearest") as pool:
+        try:
+            for item in items:
+                waiting.append(pool.submit(function, item))
+                if len(waiting) > 4 * n_threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+def _exact(
+    shards: EmbeddingShards, queries: Queries, number: int
+) -> Callable[[IntArray], DoubleArray]:
+    return lambda rows: shards.exact_scores(rows, queries, number)
+
+
+def _checked_mask(shards: EmbeddingShards, within: BoolArray | None) -> BoolArray:
+    if within is None:
+        return np.ones(len(shards), dtype=np.bool_)
+    if within.shape != (len(shards),) or within.dtype != np.bool_:
+        raise DataError(
+            "Rows to look within must be one truth value a row.",
+            given=(within.shape, str(within.dtype)),
+        )
+    return within

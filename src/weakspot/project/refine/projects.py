@@ -1,0 +1,481 @@
+"""Refining projects: their images generated once, kept in the first project's folder, and shown to every classifier."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from weakspot.core.arrays import FloatArray, child_seed
+from weakspot.core.dataset import Split
+from weakspot.core.errors import ConfigError, DataError, ModelError, RefusedPromptError
+from weakspot.core.failures import describe_criterion
+from weakspot.core.generated import GenerationRequest, GenerationResult, rejections
+from weakspot.core.heads import Head
+from weakspot.core.roles import ChecksPrompts, Classifier, ClassifierOutput, ImageGenerator
+from weakspot.core.run import StageProgress, no_stage_progress
+from weakspot.generate.parents import SeedSeries
+from weakspot.generate.project_generator import build_generator
+from weakspot.generate.service import GeneratorService, confirm_cost, service_for
+from weakspot.project.collective import Family, FamilyMember, project_name, refuse_unrepairable
+from weakspot.project.project import Project
+from weakspot.project.refine.refinement import FamilyRefinement, refine_family, refine_model
+from weakspot.project.refine.request import Prompt, RefineInputs, Refinement, RefineRequest
+from weakspot.project.refine.training import Subject
+from weakspot.repair.bench import RepairBench
+from weakspot.repair.collective import FamilyType
+from weakspot.run.classification import checked_output, reads_embeddings
+from weakspot.run.embedding import KnowsEmbeddings
+from weakspot.run.preparation import FEATURES, Prepared
+from weakspot.run.settings import GeneratorSettings
+from weakspot.run.stage_clock import command_line, library_versions
+from weakspot.store.array_files import folder_name
+from weakspot.store.embeddings import EmbeddingCache, KeyedRows
+
+MOST_SEEDS = 2**31
+IMAGES_A_CALL = 16
+
+ImageOf = Callable[[str], Image.Image]
+
+
+class ClassifierFeatures:
+    """What is under a classifier's last layer for generated images, by content hash; each is asked about once.
+
+    Args:
+        prepared: the project's models and samples.
+        folder: where features are kept.
+
+    Raises:
+        ConfigError: if there is no classifier, or it reads embeddings that nobody can make of new images.
+    """
+
+    def __init__(self, prepared: Prepared, folder: Path) -> None:
+        if prepared.classifier is None:
+            raise ConfigError(
+                "Without a classifier nothing can be computed of generated images.",
+                where="[classifier]",
+                fix="Configure one.",
+            )
+        self._classifier: Classifier = prepared.classifier
+        self._embedder = prepared.embedder
+        if reads_embeddings(self._classifier) and (
+            self._embedder is None or isinstance(self._embedder, KnowsEmbeddings)
+        ):
+            raise ConfigError(
+                "The classifier reads embeddings, and the project's embedder can make none of generated images.",
+                where="[embedder]",
+                fix="Configure an embedder of images.",
+            )
+        self._width = prepared.samples.space(FEATURES).embeddings.shape[1]
+        self._folder = folder
+
+    def of(self, keys: Sequence[str], image: ImageOf) -> FloatArray:
+        """Return features [n, d] of images."""
+        if not len(keys):
+            return np.zeros((0, self._width), dtype=np.float32)
+        return self._rows.rows(keys, lambda missing: self._compute([image(key) for key in missing]))
+
+    def flush(self) -> None:
+        self._rows.flush()
+
+    @cached_property
+    def _rows(self) -> KeyedRows:
+        identity = f"{self._classifier.classifier_id}/features"
+        return KeyedRows(
+            EmbeddingCache(self._folder / FEATURES / folder_name(identity), identity=identity)
+        )
+
+    def _compute(self, images: Sequence[Image.Image]) -> FloatArray:
+        parts = [
+            images[start : start + IMAGES_A_CALL] for start in range(0, len(images), IMAGES_A_CALL)
+        ]
+        found = [self._output(part).features for part in parts]
+        known = [
+            np.asarray(features, dtype=np.float32) for features in found if features is not None
+        ]
+        if len(known) < len(found):
+            raise ModelError(
+                "The classifier gives no features of generated images, so nothing can be trained on them.",
+                where=self._classifier.classifier_id,
+            )
+        return np.concatenate(known)
+
+    def _output(self, images: Sequence[Image.Image]) -> ClassifierOutput:
+        if reads_embeddings(self._classifier) and self._embedder is not None:
+            embeddings = self._embedder.embed_prepared(
+                [self._embedder.prepare(image) for image in images]
+            )
+            return checked_output(self._classifier, list(embeddings))
+        return checked_output(
+            self._classifier, [self._classifier.prepare(image) for image in images]
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GenerationTerms:
+    """On what terms images are generated.
+
+    Args:
+        generator: words to images.
+        settings: section `generator`, for what it may cost.
+        seed: of the project.
+    """
+
+    generator: ImageGenerator
+    settings: GeneratorSettings
+    seed: int
+
+
+class ProjectImages:
+    """Images from a service for the classifiers of one or more projects.
+
+    Args:
+        service: generates, keeps and quality checks.
+        terms: the generator behind it, what it may cost, and the seed.
+        models: what every classifier makes of images, by project name.
+        measured: ids of samples that are measured on; no image may be composed from one of them.
+    """
+
+    def __init__(
+        self,
+        service: GeneratorService,
+        terms: GenerationTerms,
+        models: Mapping[str, ClassifierFeatures],
+        measured: frozenset[str] = frozenset(),
+    ) -> None:
+        self._service = service
+        self._terms = terms
+        self._models = models
+        self._measured = measured
+        self._generated: dict[Prompt, list[GenerationResult]] = {}
+
+    @property
+    def generator_id(self) -> str:
+        return self._service.generator_id
+
+    def refusals(self, prompts: Sequence[Prompt]) -> Mapping[Prompt, RefusedPromptError]:
+        """Return the prompts that cannot be generated: the first image of each is generated, which is kept like all others."""
+        wanted = list(dict.fromkeys(prompts))
+        confirm_cost(self._terms.generator, len(wanted), self._terms.settings)
+        try:
+            self._service.generate(
+                [request for prompt in wanted for request in self._requests(prompt, 1)]
+            )
+        except RefusedPromptError:
+            return {
+                prompt: said for prompt in wanted if (said := self._refusal(prompt)) is not None
+            }
+        return {}
+
+    def cannot_draw(self, prompts: Sequence[Prompt]) -> frozenset[Prompt]:
+        """Return the prompts that the generator says it cannot draw."""
+        generator = self._terms.generator
+        found = set()
+        if isinstance(generator, ChecksPrompts):
+            for prompt in prompts:
+                try:
+                    generator.check_prompt(prompt.text)
+                except RefusedPromptError:
+                    found.add(prompt)
+        return frozenset(found)
+
+    def generate(self, wanted: Mapping[Prompt, int]) -> None:
+        """Generate so many images of every prompt; what was generated before is not generated again.
+
+        Raises:
+            ConfigError: if the cost is not agreed to, or there are more than may be generated.
+            DataError: if an image was composed from a sample that is measured on.
+        """
+        requests = {prompt: self._requests(prompt, n_images) for prompt, n_images in wanted.items()}
+        confirm_cost(self._terms.generator, sum(wanted.values()), self._terms.settings)
+        every = iter(
+            self._service.generate([request for own in requests.values() for request in own])
+        )
+        for prompt, own in requests.items():
+            self._generated[prompt] = [next(every) for _ in own]
+        self._refuse_measured()
+
+    def features(self, model: str, prompt: Prompt, n_images: int) -> FloatArray:
+        """Return a model's features [n, d] of the kept ones among the first images of a prompt."""
+        kept = {generated.content_hash: generated for generated in self._kept(prompt, n_images)}
+        return self._models[model].of(list(kept), lambda key: self._service.image(kept[key]))
+
+    def features_of(self, model: str, images: Sequence[Image.Image]) -> FloatArray:
+        """Return a model's features [n, d] of any images; each is asked about once."""
+        keys = [
+            hashlib.sha256(repr(one.size).encode() + one.tobytes()).hexdigest() for one in images
+        ]
+        by_key = dict(zip(keys, images, strict=True))
+        return self._models[model].of(keys, by_key.__getitem__)
+
+    def shown(self, prompt: Prompt, n_images: int) -> list[Image.Image]:
+        every = self._kept(prompt, len(self._generated.get(prompt, ())))
+        return [self._service.image(generated) for generated in every[:n_images]]
+
+    def rejected(self) -> dict[str, int]:
+        return rejections(generated for own in self._generated.values() for generated in own)
+
+    def flush(self) -> None:
+        for model in self._models.values():
+            model.flush()
+
+    def _kept(self, prompt: Prompt, n_images: int) -> list[GenerationResult]:
+        return [
+            generated
+            for generated in self._generated.get(prompt, ())[:n_images]
+            if generated.is_kept
+        ]
+
+    def _requests(self, prompt: Prompt, n_images: int) -> list[GenerationRequest]:
+        return [
+            GenerationRequest(class_name=prompt.class_name, prompt=prompt.text, seed=seed)
+            for seed in self._seeds.places(*prompt, first=0, n=n_images)
+        ]
+
+    @cached_property
+    def _seeds(self) -> SeedSeries:
+        terms = self._terms
+        return SeedSeries(
+            terms.generator,
+            lambda class_name, prompt, place: (
+                child_seed(terms.seed, "refine", class_name, prompt, str(place)) % MOST_SEEDS
+            ),
+            least=terms.settings.least_parents,
+        )
+
+    def _refusal(self, prompt: Prompt) -> RefusedPromptError | None:
+        try:
+            self._service.generate(self._requests(prompt, 1))
+        except RefusedPromptError as error:
+            return error
+        return None
+
+    def _refuse_measured(self) -> None:
+        parents = {
+            parent
+            for own in self._generated.values()
+            for generated in own
+            for parent in generated.parents
+        }
+        if parents & self._measured:
+            raise DataError(
+                f"{len(parents & self._measured)} images were composed from validation or test samples of one of the projects.",
+                fix="Refine projects together that have the same images in the same splits.",
+            )
+
+
+def measured_ids(prepared: Prepared) -> frozenset[str]:
+    dataset = prepared.samples.dataset
+    return frozenset(dataset.sample_ids(dataset.rows_of(Split.VALIDATION, Split.TEST)))
+
+
+MOST_SHOWN = 6
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RefinedProject:
+    """A refined project.
+
+    Args:
+        refinement: the record.
+        head: the last layer after the refinement.
+        class_names: the classes in the order of that layer.
+        shown: some images of every prompt of the refinement.
+    """
+
+    refinement: Refinement
+    head: Head
+    class_names: tuple[str, ...]
+    shown: Mapping[str, Sequence[Image.Image]]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RefinedProjects:
+    """Projects that were refined together.
+
+    Args:
+        refinement: the record.
+        heads: the last layer of every model after the collective refinement.
+        class_names: the classes in the order of each of these layers.
+        shown: some images of every prompt of the collective set.
+    """
+
+    refinement: FamilyRefinement
+    heads: Mapping[str, Head]
+    class_names: Mapping[str, tuple[str, ...]]
+    shown: Mapping[str, Sequence[Image.Image]]
+
+
+def refine_project(
+    project: Project,
+    request: RefineRequest | None = None,
+    *,
+    generator: ImageGenerator | None = None,
+    progress: StageProgress = no_stage_progress,
+) -> RefinedProject:
+    """Refine the classifier of a project with generated images of what its failures show; images are generated once.
+
+    Args:
+        project: with samples; a run is not needed.
+        request: what is asked for.
+        generator: a ready one, instead of the configured one.
+        progress: told how far it is.
+
+    Raises:
+        ConfigError: if there is no classifier or generator, or the cost is not agreed to.
+        ModelError: if the last layer of the classifier is not known.
+        NotEnoughDataError: if there are no training or test samples, or no failures that show a proposed value.
+        RefusedPromptError: if the generator can generate none of the values.
+    """
+    asked = request or RefineRequest()
+    started = _now()
+    member = _member(project)
+    with _store([project], [member], generator, progress) as images:
+        model = refine_model(Subject.of(member), images, asked, progress=progress)
+        shown = _shown(
+            images, [(one.class_name, one.prompt) for one in model.refinement.arms[0].prompts]
+        )
+    made_from = _made_from([project], [member], images, asked, started)
+    return RefinedProject(
+        refinement=model.refinement.model_copy(update={"made_from": made_from}),
+        head=model.head,
+        class_names=member.dataset.class_names,
+        shown=shown,
+    )
+
+
+def refine_projects(
+    projects: Sequence[Project],
+    request: RefineRequest | None = None,
+    *,
+    kind: FamilyType = 1,
+    source: str = "",
+    generator: ImageGenerator | None = None,
+    progress: StageProgress = no_stage_progress,
+) -> RefinedProjects:
+    """Refine the classifiers of several projects with one set of images, beside each one's own; each is named after its folder.
+
+    Args:
+        projects: two or more on (mostly) the same images; the generator and its settings are those of the first.
+        request: what is asked for; arms are not used.
+        kind: 1: one set from the failures of all; 2: from those of one.
+        source: for type 2, the name of that one; the first by default.
+        generator: a ready one, instead of the configured one.
+        progress: told how far it is.
+
+    Raises:
+        ConfigError: if fewer than two projects are given, two of the same name, or options that do not go together.
+        DataError: if the projects have other classes, or share no sample to measure on.
+    """
+    asked = request or RefineRequest()
+    started = _now()
+    chosen = _source(projects, kind, source)
+    members = [_member(project) for project in projects]
+    family = Family.of(members)
+    with _store(projects, members, generator, progress) as images:
+        refined = refine_family(family, images, asked, source=chosen, progress=progress)
+        shown = _shown(images, [(one.class_name, one.prompt) for one in refined.refinement.prompts])
+    made_from = _made_from(projects, members, images, asked, started)
+    return RefinedProjects(
+        refinement=refined.refinement.model_copy(update={"made_from": made_from}),
+        heads=refined.heads,
+        class_names={member.name: member.dataset.class_names for member in members},
+        shown=shown,
+    )
+
+
+def _source(projects: Sequence[Project], kind: FamilyType, source: str) -> str | None:
+    if kind == 1 and source:
+        raise ConfigError(
+            "--from says whose failures to use, which is for --type 2.",
+            given=source,
+            fix="Add --type 2.",
+        )
+    names = [project_name(project) for project in projects]
+    if len(names) != len(set(names)):
+        raise ConfigError(
+            "Projects that are refined together need folders with different names.", given=names
+        )
+    return None if kind == 1 else source or names[0]
+
+
+def _member(project: Project) -> FamilyMember:
+    prepared, name = project.prepared(), project_name(project)
+    refuse_unrepairable(name, prepared.samples)
+    criterion = project.settings.failure.criterion()
+    return FamilyMember(name=name, bench=RepairBench.of(prepared, project.settings, criterion, ()))
+
+
+@contextmanager
+def _store(
+    projects: Sequence[Project],
+    members: Sequence[FamilyMember],
+    generator: ImageGenerator | None,
+    progress: StageProgress,
+) -> Iterator[ProjectImages]:
+    """Give images that are kept in the first project; features are kept in the project of their classifier."""
+    first, prepared = projects[0], members[0].bench.prepared
+    image_generator = generator or build_generator(
+        first.settings, first.folder, prepared, purpose="train", store=first.store
+    )
+    folder = first.store.generated
+    with first.store.writing():
+        service = service_for(
+            first.settings,
+            image_generator,
+            folder,
+            embedder=prepared.embedder,
+            class_names=prepared.samples.dataset.class_names,
+            progress=lambda done, total: progress("draw", done, total),
+        )
+        models = {
+            member.name: ClassifierFeatures(member.bench.prepared, project.store.generated)
+            for project, member in zip(projects, members, strict=True)
+        }
+        terms = GenerationTerms(
+            generator=image_generator, settings=first.settings.generator, seed=first.settings.seed
+        )
+        measured = frozenset().union(*[measured_ids(member.bench.prepared) for member in members])
+        images = ProjectImages(service, terms, models, measured)
+        try:
+            yield images
+        finally:
+            images.flush()
+
+
+def _shown(
+    images: ProjectImages, prompts: Sequence[tuple[str, str]]
+) -> dict[str, list[Image.Image]]:
+    return {
+        text: images.shown(Prompt(class_name, text), MOST_SHOWN) for class_name, text in prompts
+    }
+
+
+def _made_from(
+    projects: Sequence[Project],
+    members: Sequence[FamilyMember],
+    images: ProjectImages,
+    request: RefineRequest,
+    started: str,
+) -> RefineInputs:
+    first = projects[0].settings
+    return RefineInputs(
+        started=started,
+        command=command_line(),
+        seed=first.seed,
+        versions=library_versions(),
+        inputs={member.name: member.bench.prepared.inputs for member in members},
+        generator_id=images.generator_id,
+        request=json.loads(json.dumps(asdict(request))),
+        criterion=describe_criterion(first.failure.criterion()),
+    )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,1 +1,0 @@
-"""Stage 8: whether a model may be released: a policy, its rules, and what a build server reads."""

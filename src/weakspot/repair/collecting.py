@@ -1,0 +1,376 @@
+"""A repair where nothing can be retrained here: rows to collect, how many, and weights for the user's own training."""
+
+import csv
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from weakspot.core.dataset import Dataset, Split
+from weakspot.core.errors import DataError, NotEnoughDataError, UnavailableError
+from weakspot.core.failures import FailureCriterion
+from weakspot.core.heads import RepairMaterial, TrainingSelection
+from weakspot.core.repairs import LabellingRequest, RepairPlan, RepairResult, SliceNeed
+from weakspot.core.run import RunRecord
+from weakspot.core.samples import SampleSet
+from weakspot.core.slices import DataUse, FailureSlice
+from weakspot.data.locations import shown_location
+from weakspot.models.files import files_in, new_files
+from weakspot.repair.bench import refuse_contamination
+from weakspot.repair.collecting_needs import PoolRows, pool_rows, slice_needs
+from weakspot.repair.export import (
+    PLAN_FILE,
+    README_FILE,
+    keys_of,
+    plan_text,
+    plan_with,
+    shown_labels,
+    write_training_lists,
+)
+from weakspot.repair.labels import suggested_classes, write_labelling_list
+from weakspot.report.repairs import need_sentences
+from weakspot.run.halves import used_rows
+from weakspot.run.preparation import Prepared
+from weakspot.run.settings import Settings
+from weakspot.run.wiring import build_part
+from weakspot.store.project import ProjectStore
+
+FILE_SENTENCES = {
+    "how_many.csv": "how many rows every slice has, lacks and could get; every figure says whether it is measured or an estimate.",
+    "plan.json": "the slices, strategy and seed; weakspot repair --plan plan.json carries it out where the last layer is known.",
+    "to_collect.csv": (
+        "pool rows that fit each slice, in the order in which to take them: labelled ones first,\n"
+        "  of these the ones that the classifier gets wrong; rows without a label may be of another class."
+    ),
+    "training_rows.txt": "positions, from 0, of the weighted rows among your training rows, without quarantined ones.",
+    "training_weights.csv": (
+        "how much each training row counts in your own training; weakspot.models.training_weights.WeightedSamples draws by it."
+    ),
+    "group_objectives.json": "groups of rows of which only that with the largest mean loss counts.",
+}
+
+
+def readme_text(
+    needs: Sequence[SliceNeed],
+    files: Sequence[str],
+    selections: Mapping[str, TrainingSelection],
+    notes: Sequence[str],
+) -> str:
+    """Return the README of the folder."""
+    lines = [
+        "What weakspot repair wrote. Nothing was retrained, and none of your own files was changed.",
+        "",
+        *notes,
+        "",
+        *(f"{name}: {FILE_SENTENCES[name]}" for name in files if name in FILE_SENTENCES),
+        *(f"weights/{name}/: the same for the strategy {name}." for name in list(selections)[1:]),
+        "",
+        *(f"{name}: {selection.note}" for name, selection in selections.items()),
+        "",
+        *(" ".join(need_sentences(need)) for need in needs),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+COLLECT_FILE = "to_collect.csv"
+NEEDS_FILE = "how_many.csv"
+WEIGHTS_FOLDER = "weights"
+COLLECT_COLUMNS = (
+    "slice_id",
+    "slice",
+    "rank",
+    "sample_id",
+    "image",
+    "label",
+    "prediction",
+    "is_wrong",
+    "key",
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CollectedFiles:
+    """What goes into the folder.
+
+    Args:
+        plan: slices and strategy.
+        slices: the slices that the plan names.
+        pool: pool rows by slice.
+        needs: how many rows every slice lacks.
+        selections: training weights by strategy; the configured one first.
+        notes: what could not be written, and why.
+    """
+
+    plan: RepairPlan
+    slices: Sequence[FailureSlice]
+    pool: Sequence[PoolRows]
+    needs: Sequence[SliceNeed]
+    selections: Mapping[str, TrainingSelection]
+    notes: Sequence[str]
+
+
+def write_collected(folder: Path, content: CollectedFiles, samples: SampleSet) -> tuple[Path, ...]:
+    """Write everything into a folder, all of it or nothing; files that are there are never overwritten.
+
+    Raises:
+        ModelError: if files of the same names are there.
+    """
+    dataset = samples.dataset
+    with new_files(folder) as staging:
+        plan = plan_with(content.plan, content.slices)
+        (staging / PLAN_FILE).write_text(plan_text(plan), encoding="utf-8")
+        _write_table(staging / NEEDS_FILE, *_needs_table(content.needs))
+        if any(len(own.rows) for own in content.pool):
+            _write_table(staging / COLLECT_FILE, *_collect_table(content.pool, dataset))
+        for number, (name, selection) in enumerate(content.selections.items()):
+            place = staging if number == 0 else staging / WEIGHTS_FOLDER / name
+            place.mkdir(parents=True, exist_ok=True)
+            write_training_lists(place, selection, dataset)
+        names = [path.as_posix() for path in files_in(staging)]
+        text = readme_text(content.needs, names, content.selections, content.notes)
+        (staging / README_FILE).write_text(text, encoding="utf-8")
+        written = files_in(staging)
+    return tuple(folder / name for name in written)
+
+
+def _write_table(path: Path, columns: Sequence[str], lines: Iterable[Sequence[object]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(lines)
+
+
+def _collect_table(
+    pool: Sequence[PoolRows], dataset: Dataset
+) -> tuple[tuple[str, ...], list[list[object]]]:
+    """Return the pool rows of every slice in order, with the columns that its rule reads, so that one sees why."""
+    read = sorted(
+        {name for own in pool for name in own.found.rule.columns} & set(dataset.metadata_names)
+    )
+    lines: list[list[object]] = []
+    for own in pool:
+        rows = own.rows
+        parts = zip(
+            dataset.sample_ids(rows),
+            dataset.locations(rows),
+            shown_labels(rows, dataset),
+            suggested_classes(dataset, rows),
+            own.is_labelled.tolist(),
+            own.is_wrong.tolist(),
+            keys_of(rows, dataset),
+            *(dataset.metadata(name).take(rows).to_pylist() for name in read),
+            strict=True,
+        )
+        for rank, (name, place, label, said, is_labelled, is_wrong, key, *values) in enumerate(
+            parts, 1
+        ):
+            known = ("yes" if is_wrong else "no") if is_labelled and said else ""
+            shown = shown_location(place) if place else ""
+            first = [
+                own.found.slice_id,
+                own.found.title,
+                rank,
+                name,
+                shown,
+                label,
+                said,
+                known,
+                key,
+            ]
+            lines.append([*first, *("" if value is None else value for value in values)])
+    return (*COLLECT_COLUMNS, *(f"column {name}" for name in read)), lines
+
+
+def _needs_table(needs: Sequence[SliceNeed]) -> tuple[tuple[str, ...], list[list[object]]]:
+    columns = ("slice_id", "slice", "what", "value", "kind")
+    lines: list[list[object]] = []
+    for need in needs:
+        for what, value, kind in _facts(need):
+            lines.append([need.slice_id, need.title, what, value, kind])
+    return columns, lines
+
+
+def _facts(need: SliceNeed) -> list[tuple[str, object, str]]:
+    facts: list[tuple[str, object, str]] = [
+        ("failure rate inside", round(need.rate_inside, 4), "measured"),
+        ("failure rate of the rest of the class", round(need.rate_outside, 4), "measured"),
+        ("evaluation rows inside", need.n_inside, "counted"),
+        ("pool rows that fit", need.n_pool, "counted"),
+        ("pool rows that fit and are labelled", need.n_pool_labelled, "counted"),
+        (
+            "fall of the failure rate over all rows if it failed as seldom as the rest",
+            round(need.largest_gain, 4),
+            "estimate",
+        ),
+    ]
+    if need.n_training is not None:
+        facts += [
+            ("training rows inside", need.n_training, "counted"),
+            ("training rows of the class", need.n_class_training, "counted"),
+        ]
+    if need.n_to_match is not None:
+        what = "rows to add for the share that it has in evaluation"
+        facts.append((what, need.n_to_match, "counted"))
+    facts += [
+        (f"rows to add for a failure rate lower by {one.gain:.4f}", one.n_rows, "estimate")
+        for one in need.estimates
+    ]
+    if need.why_no_estimate:
+        why = f"cannot be estimated: {need.why_no_estimate}"
+        facts.append(("rows to add for a given gain", "", why))
+    return facts
+
+
+OWN_WEIGHTS = ("slice-balanced", "worst-slice", "just-train-twice")
+FOLDER = "handed-back/table"
+COLLECT_INSTEAD = "`weakspot repair` writes which pool rows to collect, how many, and weights for your own training."
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CollectingRequest:
+    """What is collected for.
+
+    Args:
+        record: the run.
+        prepared: samples.
+        settings: of the project.
+        criterion: what counts as a failure.
+        slices: confirmed ones.
+        why: why nothing can be retrained here.
+        gain: by how much the failure rate of every slice is to fall; None: by half and all of its gap.
+    """
+
+    record: RunRecord
+    prepared: Prepared
+    settings: Settings
+    criterion: FailureCriterion
+    slices: tuple[FailureSlice, ...]
+    why: str
+    gain: float | None = None
+
+    @property
+    def samples(self) -> SampleSet:
+        return self.prepared.samples
+
+
+def collect_instead(
+    asked: CollectingRequest, *, store: ProjectStore, write_to: Path | None
+) -> RepairResult:
+    """Write the files, into a folder of the run by default, and return what they say.
+
+    Raises:
+        DataError: if pool samples are also evaluated on.
+        ModelError: if files of the same names are there.
+    """
+    dataset = asked.samples.dataset
+    refuse_contamination(
+        dataset,
+        training=dataset.rows_of(Split.TRAIN),
+        pool=dataset.rows_of(Split.POOL),
+        synthetic=None,
+        verifying=dataset.rows_of(Split.VALIDATION, Split.TEST),
+    )
+    evaluated = used_rows(asked.samples, asked.settings)
+    pool = pool_rows(asked.slices, asked.samples, asked.criterion)
+    needs = slice_needs(
+        asked.slices,
+        asked.record.evidence,
+        asked.samples,
+        asked.criterion,
+        pool,
+        evaluated=evaluated,
+        gain=asked.gain,
+    )
+    selections, notes = _selections(asked)
+    content = CollectedFiles(
+        plan=_plan(asked, selections),
+        slices=asked.slices,
+        pool=pool,
+        needs=needs,
+        selections=selections,
+        notes=(asked.why, *notes),
+    )
+    run_folder = store.runs.run_folder(asked.record.run_id)
+    with store.writing():
+        if write_to is None:
+            shutil.rmtree(run_folder / FOLDER, ignore_errors=True)
+        written = write_collected(write_to or run_folder / FOLDER, content, asked.samples)
+        labelling = _ask_for_labels(asked, pool, run_folder)
+    files = [
+        str(path) if write_to is not None else path.relative_to(run_folder).as_posix()
+        for path in written
+    ]
+    if labelling is not None:
+        files += [labelling.file, labelling.image_list]
+    return RepairResult(
+        plan=content.plan,
+        measured_on=DataUse.of(asked.samples.only(evaluated, name="evaluation samples")),
+        arms=(),
+        labelling=labelling,
+        files=tuple(files),
+        notes=content.notes,
+        needs=needs,
+    )
+
+
+def _selections(asked: CollectingRequest) -> tuple[dict[str, TrainingSelection], tuple[str, ...]]:
+    """Return training weights by strategy, the configured one first, and why others are missing."""
+    samples = asked.samples
+    training, pool = (
+        samples.only(samples.dataset.rows_of(split), name=name)
+        for split, name in ((Split.TRAIN, "training samples"), (Split.POOL, "pool"))
+    )
+    if not samples.dataset.is_labelled[training.rows].any():
+        return {}, ("There are no labelled training samples to weigh.",)
+    repair = asked.settings.repair
+    material = RepairMaterial(
+        training=training,
+        pool=pool if len(pool) else None,
+        budget=repair.budget,
+        evidence={entry.slice_id: entry for entry in asked.record.evidence},
+        n_failures=sum(entry.failures_inside for entry in asked.record.evidence),
+        seed=asked.settings.seed,
+        assistants=asked.prepared.assistants,
+    )
+    found: dict[str, TrainingSelection] = {}
+    notes: list[str] = []
+    for name in dict.fromkeys([repair.method, *OWN_WEIGHTS]):
+        given = dict(repair.parameters) if name == repair.method else {}
+        try:
+            part = build_part("repairers", name, given, where="[repair] parameters")
+            chosen: TrainingSelection = part.select(asked.slices, material)
+        except (NotEnoughDataError, DataError, UnavailableError) as error:
+            notes.append(f"Weights of {name} are missing: {error.what}")
+            continue
+        waiting = ~samples.dataset.is_labelled[chosen.rows]
+        if waiting.any():
+            notes.append(
+                f"Weights of {name} are missing: {int(waiting.sum())} chosen pool rows have no label."
+            )
+            continue
+        found[name] = chosen
+    return found, tuple(notes)
+
+
+def _plan(asked: CollectingRequest, selections: dict[str, TrainingSelection]) -> RepairPlan:
+    repair = asked.settings.repair
+    name = next(iter(selections), repair.method)
+    return RepairPlan(
+        slice_ids=tuple(found.slice_id for found in asked.slices),
+        repairer=name,
+        parameters=dict(repair.parameters) if name == repair.method else {},
+        budget=repair.budget,
+        seed=asked.settings.seed,
+    )
+
+
+def _ask_for_labels(
+    asked: CollectingRequest, pool: tuple[PoolRows, ...], run_folder: Path
+) -> LabellingRequest | None:
+    """Write the pool rows without a label that fit a slice as a list that labelling tools and people fill in."""
+    rows = np.unique(np.concatenate([own.rows[~own.is_labelled] for own in pool]))
+    if not len(rows):
+        return None
+    return write_labelling_list(run_folder, rows, asked.samples, asked.slices, roles={})

@@ -1,1 +1,0 @@
-"""Labels that people give: which samples are worth it, tables of them, and joining them to samples."""

@@ -1,1 +1,0 @@
-"""Repair strategies, one per file; each chooses a weighted training set."""

@@ -1,0 +1,394 @@
+"""How unevenly a classifier serves groups of samples, before and after: the worst, the average and the gap."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from weakspot.core.arrays import BoolArray, DoubleArray, IntArray, generator
+from weakspot.core.dataset import Dataset, several_to_a_group
+from weakspot.core.errors import DataError
+from weakspot.core.evidence import GivenGroup, GivenGroups, Interval, Spread
+from weakspot.core.heads import value_groups
+from weakspot.core.statistics import bootstrap_interval, paired_draws
+from weakspot.repair.predictions import Comparison, Result, SlicePart
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GroupedResult:
+    """The measured samples of one class, in groups that may overlap.
+
+    Args:
+        result: the class.
+        numbers: [k] which groups have samples here.
+        members: [k, n] which samples are in them.
+    """
+
+    result: Result
+    numbers: IntArray
+    members: BoolArray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Groups:
+    """All measured samples, in groups.
+
+    Args:
+        names: [g].
+        parts: one entry a class; together they hold every decision, whether it is in a group or not.
+    """
+
+    names: tuple[str, ...]
+    parts: tuple[GroupedResult, ...]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def sizes(self) -> IntArray:
+        """Return how many decisions are in every group [g]."""
+        sizes = np.zeros(len(self), dtype=np.int64)
+        for part in self.parts:
+            np.add.at(sizes, part.numbers, part.members.sum(axis=1))
+        return sizes
+
+    def at_least(self, n_samples: int) -> "Groups":
+        """Return only the groups of a least size; the samples of the others still count overall."""
+        is_kept = self.sizes >= max(n_samples, 1)
+        renumbered = np.cumsum(is_kept) - 1
+        return Groups(
+            names=tuple(name for name, kept in zip(self.names, is_kept, strict=True) if kept),
+            parts=tuple(
+                GroupedResult(
+                    result=part.result,
+                    numbers=renumbered[part.numbers[is_kept[part.numbers]]],
+                    members=part.members[is_kept[part.numbers]],
+                )
+                for part in self.parts
+            ),
+        )
+
+
+def own_groups(comparison: Comparison) -> Groups:
+    """Return slices, what is in no slice of a class that has some, and the classes that have none."""
+    by_class: dict[int, list[SlicePart]] = defaultdict(list)
+    for slice_part in comparison.parts:
+        if slice_part.result is not None:
+            by_class[id(slice_part.result)].append(slice_part)
+    names: list[str] = []
+    parts: list[GroupedResult] = []
+    for result in comparison.predictions:
+        own = by_class.get(id(result), [])
+        title = result.problem.title
+        members = [np.ones(len(result.positions), dtype=np.bool_)]
+        if own:
+            members = [*(one.inside for one in own), np.all([one.outside for one in own], axis=0)]
+        numbers = np.arange(len(names), len(names) + len(members))
+        names += [*(one.title for one in own), f"{title}: the rest"] if own else [title]
+        parts.append(
+            GroupedResult(result=result, numbers=numbers, members=np.array(members, dtype=np.bool_))
+        )
+    return Groups(names=tuple(names), parts=tuple(parts))
+
+
+def given_groups(comparison: Comparison, groups: IntArray) -> Groups:
+    """Return groups that somebody else named, for example by group labels in a column.
+
+    Args:
+        comparison: what was measured.
+        groups: [n] number of every measured sample's group, -1 for none.
+    """
+    if groups.shape != (len(comparison.samples),):
+        raise DataError(
+            "There must be one group number for every measured sample.",
+            given=(groups.shape, len(comparison.samples)),
+        )
+    known = np.unique(groups[groups >= 0])
+    parts: list[GroupedResult] = []
+    for result in comparison.predictions:
+        own = groups[result.positions]
+        here = np.unique(own[own >= 0])
+        parts.append(
+            GroupedResult(
+                result=result,
+                numbers=np.searchsorted(known, here),
+                members=own[None, :] == here[:, None],
+            )
+        )
+    return Groups(names=tuple(f"group {number}" for number in known.tolist()), parts=tuple(parts))
+
+
+N_DRAWS = 1000
+LEAST_GROUPS = 2
+LARGEST_BLOCK = 1 << 23
+
+_Members = list[tuple[Result, BoolArray]]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Accuracies:
+    """Accuracies of groups [draws, g] and of everything [draws]; first the samples as they are, then samples drawn again.
+
+    A group that a draw left without samples has NaN.
+    """
+
+    before: DoubleArray
+    after: DoubleArray
+    overall_before: DoubleArray
+    overall_after: DoubleArray
+
+
+def spread_of(
+    groups: Groups,
+    n_samples: int,
+    *,
+    seed: int,
+    n_draws: int = N_DRAWS,
+    together: IntArray | None = None,
+) -> Spread | None:
+    """Return the worst group, the average and the gap before and after; None if there are fewer than two groups.
+
+    Intervals come from a paired bootstrap: samples are drawn again with both of their predictions, and in each draw the worst group
+    is found anew, before and after. Where a sample is decided on once, groups keep their sizes. In multi-label tasks whole
+    samples are drawn, since the decisions on a sample depend on each other; then sizes vary. Where several samples belong
+    together (images of one object), all of them are drawn or none (a cluster bootstrap). The lowest of many rates is lower
+    than the lowest true rate; intervals are corrected for that, but not enough where dozens of groups have a few dozen samples.
+
+    Args:
+        groups: of the measured samples; very small ones make the worst a matter of chance.
+        n_samples: how many samples were measured.
+        seed: of the run.
+        n_draws: how often samples are drawn again.
+        together: [n] number of every measured sample's object, patient or burst; None: every sample is on its own.
+    """
+    if len(groups) < LEAST_GROUPS:
+        return None
+    random = generator(seed, "measure", "spread")
+    is_decided_once = sum(len(part.result.positions) for part in groups.parts) <= n_samples
+    drawn = (
+        _by_group(groups, n_draws, random)
+        if is_decided_once and together is None
+        else _by_sample(groups, n_samples, _blocks(n_samples, n_draws, random, together))
+    )
+    worst_before, worst_after = np.nanmin(drawn.before, axis=1), np.nanmin(drawn.after, axis=1)
+    gap_before, gap_after = drawn.overall_before - worst_before, drawn.overall_after - worst_after
+    return Spread(
+        worst_group=groups.names[int(np.argmin(drawn.after[0]))],
+        worst_before=float(worst_before[0]),
+        worst_after=float(worst_after[0]),
+        average_before=float(drawn.before[0].mean()),
+        average_after=float(drawn.after[0].mean()),
+        gap_before=float(gap_before[0]),
+        gap_after=float(gap_after[0]),
+        worst_change=_interval(worst_after - worst_before),
+        gap_change=_interval(gap_after - gap_before),
+    )
+
+
+def _interval(changes: DoubleArray) -> Interval:
+    low, high = bootstrap_interval(float(changes[0]), changes[1:])
+    return Interval(low=low, high=high)
+
+
+def _by_group(groups: Groups, n_draws: int, random: np.random.Generator) -> _Accuracies:
+    from scipy.sparse import csr_array
+
+    tables: list[IntArray] = []
+    strata, numbers = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+    n_strata = 0
+    for part in groups.parts:
+        kinds, place = _kinds(part.members)
+        code = place * 4 + _codes(part.result)
+        tables.append(np.bincount(code, minlength=4 * kinds.shape[1]).reshape(-1, 4))
+        member, kind = np.nonzero(kinds)
+        strata.append(n_strata + kind)
+        numbers.append(part.numbers[member])
+        n_strata += kinds.shape[1]
+    counts = np.concatenate(tables)
+    places = (np.concatenate(numbers), np.concatenate(strata))
+    holds = csr_array((np.ones(len(places[0])), places), shape=(len(groups), n_strata))
+    before, after = paired_draws(counts, n_draws=n_draws, random=random)
+    right = [
+        np.vstack([counts[:, column] + counts[:, 3], drawn])
+        for column, drawn in ((2, before), (1, after))
+    ]
+    sizes = holds @ counts.sum(axis=1)
+    return _Accuracies(
+        before=(holds @ right[0].T.astype(np.float64)).T / sizes,
+        after=(holds @ right[1].T.astype(np.float64)).T / sizes,
+        overall_before=right[0].sum(axis=1) / counts.sum(),
+        overall_after=right[1].sum(axis=1) / counts.sum(),
+    )
+
+
+def _kinds(members: BoolArray) -> tuple[BoolArray, IntArray]:
+    """Return the distinct memberships [k, kinds] and which of them every sample has [n]."""
+    if members.all():
+        return members[:, :1], np.zeros(members.shape[1], dtype=np.int64)
+    kinds, place = np.unique(members, axis=1, return_inverse=True)
+    return kinds, np.ravel(place)
+
+
+def _codes(result: Result) -> IntArray:
+    """Return 0 for wrong both times, 1 for gained, 2 for lost, 3 for right both times."""
+    return result.right_before * 2 + result.right_after.astype(np.int64)
+
+
+def _by_sample(groups: Groups, n_samples: int, blocks: Iterator[DoubleArray]) -> _Accuracies:
+    """Draw whole samples, with all decisions on them; after the groups, all decisions make up one more."""
+    everything = [
+        (part.result, np.ones(len(part.result.positions), dtype=np.bool_)) for part in groups.parts
+    ]
+    members: list[_Members] = [[] for _ in groups.names]
+    for part in groups.parts:
+        for number, chosen in zip(part.numbers.tolist(), part.members, strict=True):
+            members[number].append((part.result, chosen))
+    members.append(everything)
+    counted = [_Counted.of(own, n_samples) for own in members]
+    sizes, wrong_before, wrong_after = (
+        _sparse(columns, n_samples)
+        for columns in zip(
+            *((one.sizes, one.wrong_before, one.wrong_after) for one in counted), strict=True
+        )
+    )
+    turned = np.array([one.turned for one in counted])[:, None]
+    before, after = [], []
+    for block in blocks:
+        others = sizes @ block
+        n_generated = np.where(turned > 0, turned * block.sum(axis=0) - others, others)
+        n_generated = np.where(n_generated > 0, n_generated, np.nan)
+        before.append(1.0 - (wrong_before @ block) / n_generated)
+        after.append(1.0 - (wrong_after @ block) / n_generated)
+    first, second = np.concatenate(before, axis=1).T, np.concatenate(after, axis=1).T
+    return _Accuracies(
+        before=first[:, :-1],
+        after=second[:, :-1],
+        overall_before=first[:, -1],
+        overall_after=second[:, -1],
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Counted:
+    """The decisions of a group by sample: each column lists samples, as often as they are decided on.
+
+    Sums over nearly everybody follow from sums over the few others, which are much cheaper: then `sizes` lists how many
+    decisions each sample falls short of the largest number, `turned`, which is 0 otherwise.
+    """
+
+    sizes: IntArray
+    wrong_before: IntArray
+    wrong_after: IntArray
+    turned: int
+
+    @classmethod
+    def of(cls, members: _Members, n_samples: int) -> "_Counted":
+        """Count the decisions of a group."""
+        nobody = [np.zeros(0, dtype=np.int64)]
+        sizes, turned = (
+            np.concatenate([*nobody, *(one.positions[chosen] for one, chosen in members)]),
+            0,
+        )
+        if len(sizes) > n_samples / 2:
+            counts = np.bincount(sizes, minlength=n_samples)
+            turned = int(counts.max())
+            sizes = np.repeat(np.arange(n_samples), turned - counts)
+        return cls(
+            sizes=sizes,
+            wrong_before=np.concatenate(
+                [*nobody, *(one.positions[chosen & ~one.right_before] for one, chosen in members)]
+            ),
+            wrong_after=np.concatenate(
+                [*nobody, *(one.positions[chosen & ~one.right_after] for one, chosen in members)]
+            ),
+            turned=turned,
+        )
+
+
+def _sparse(columns: Sequence[IntArray], n_samples: int) -> Any:
+    """Return the sparse matrix [g, n] of how often each row lists each sample."""
+    from scipy.sparse import csr_array
+
+    numbers = np.repeat(np.arange(len(columns)), [len(column) for column in columns])
+    places = (numbers, np.concatenate(columns))
+    return csr_array((np.ones(len(numbers)), places), shape=(len(columns), n_samples))
+
+
+def _blocks(
+    n_samples: int, n_draws: int, random: np.random.Generator, together: IntArray | None = None
+) -> Iterator[DoubleArray]:
+    """Yield how often each sample is drawn [n, draws]: first everybody once, then at random, a few draws at a time."""
+    yield np.ones((n_samples, 1), dtype=np.float64)
+    n_units = n_samples if together is None else int(together.max()) + 1
+    step = max(1, LARGEST_BLOCK // n_samples)
+    for start in range(0, n_draws, step):
+        width = min(step, n_draws - start)
+        drawn = random.integers(0, n_units, size=(width, n_units))
+        block = np.empty((n_units, width), dtype=np.float64)
+        for column in range(width):
+            block[:, column] = np.bincount(drawn[column], minlength=n_units)
+        yield block if together is None else block[together]
+
+
+def measure_given(
+    comparison: Comparison, column: str, *, least_group: int, seed: int
+) -> GivenGroups | None:
+    """Return accuracies of the groups by class and value of a column, before and after; None if no measured sample has a value.
+
+    Args:
+        comparison: what was measured, before and after.
+        column: metadata column with group labels; no method of discovery reads it.
+        least_group: groups with fewer samples cannot be the worst.
+        seed: of the intervals.
+    """
+    samples = comparison.samples
+    if not len(samples) or not _says_something(samples.dataset, column, samples.rows):
+        return None
+    numbers, names = value_groups(samples.dataset, samples.rows, column)
+    groups = given_groups(comparison, numbers)
+    known = np.unique(numbers[numbers >= 0])
+    groups = Groups(names=tuple(names[number] for number in known), parts=groups.parts)
+    before, after = (_right(groups, when) for when in ("right_before", "right_after"))
+    large = groups.at_least(least_group)
+    results = [part.result for part in groups.parts]
+    n_decisions = sum(len(one.positions) for one in results)
+    return GivenGroups(
+        column=column,
+        overall_before=sum(int(one.right_before.sum()) for one in results) / n_decisions,
+        overall_after=sum(int(one.right_after.sum()) for one in results) / n_decisions,
+        groups=tuple(
+            GivenGroup(
+                group=name,
+                n_samples=size,
+                accuracy_before=first / size,
+                accuracy_after=second / size,
+            )
+            for name, size, first, second in zip(
+                groups.names, groups.sizes.tolist(), before, after, strict=True
+            )
+        ),
+        n_small=len(groups) - len(large),
+        spread=spread_of(
+            large,
+            len(samples),
+            seed=seed,
+            together=several_to_a_group(comparison.before.groups),
+        ),
+    )
+
+
+def _says_something(dataset: Dataset, column: str, rows: IntArray) -> bool:
+    if column not in dataset.metadata_names:
+        return False
+    taken = dataset.metadata(column).take(rows)
+    return bool(taken.null_count < len(taken))
+
+
+def _right(groups: Groups, when: str) -> list[int]:
+    """Return how many decisions of every group are right."""
+    counts = np.zeros(len(groups), dtype=np.int64)
+    for part in groups.parts:
+        np.add.at(counts, part.numbers, part.members @ getattr(part.result, when).astype(np.int64))
+    return [int(one) for one in counts]

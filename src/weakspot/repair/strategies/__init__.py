@@ -1,0 +1,1 @@
+"""Repair strategies; each chooses a weighted training set."""

@@ -1,0 +1,1 @@
+"""Training of a last linear layer on frozen features."""

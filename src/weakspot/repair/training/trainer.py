@@ -1,0 +1,368 @@
+"""Training of a last linear layer on frozen features: exactly, or by gradient descent as papers on repair use it."""
+
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from weakspot.core.arrays import AnyArray, DoubleArray, FloatArray, IntArray, generator
+from weakspot.core.dataset import Task
+from weakspot.core.errors import ConfigError, DataError
+from weakspot.core.heads import Head, WorstGroupObjective
+from weakspot.core.repairs import Solver
+from weakspot.repair.training.descent import Descent, Patience, Watcher, minimise
+from weakspot.repair.training.objective import (
+    Beginning,
+    Best,
+    GroupObjectives,
+    PenalisedLoss,
+    Penalty,
+    group_losses,
+)
+from weakspot.repair.training.problem import (
+    Coordinates,
+    Problem,
+    check_group_objectives,
+    check_start,
+    workers_for,
+)
+
+SOFTNESS = (1.0, 0.1, 0.01, 0.002)
+LEAST_PAIRS, MOST_PAIRS = 3, 10
+PAIRS_SHARE = 0.3
+
+
+class ExactSolver:
+    """Solves one problem, for one penalty after the other if need be."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        beginning: Beginning,
+        group_objectives: tuple[WorstGroupObjective, ...],
+        patience: Patience,
+        workers: Executor | None = None,
+    ) -> None:
+        self.coordinates = Coordinates.of(problem)
+        self.begin = beginning.layer(problem, self.coordinates)
+        self._anchor = beginning.anchor(self.begin)
+        self._group_objectives = GroupObjectives(group_objectives, problem.shares)
+        self._patience = patience
+        self.objective = PenalisedLoss(
+            problem, self.coordinates, self._group_objectives, workers=workers
+        )
+        affordable = int(PAIRS_SHARE * problem.features.nbytes / (2 * self.begin.nbytes))
+        self._n_pairs = min(MOST_PAIRS, max(LEAST_PAIRS, affordable))
+
+    def descend(self, penalty: float, begin: FloatArray, watcher: Watcher) -> Descent:
+        """Return how the descent from a layer ended; maxima of group_objectives become sharper as it goes on."""
+        self.objective.penalty_term = Penalty(strength=penalty, anchor=self._anchor)
+        descent, n_steps = Descent(layer=begin, n_steps=0, has_converged=False), 0
+        for softness in SOFTNESS if self._group_objectives else SOFTNESS[-1:]:
+            if self._group_objectives:
+                self.objective.soften(descent.layer, softness)
+            patience = Patience(
+                max_steps=self._patience.max_steps - n_steps,
+                tolerance=self._patience.tolerance,
+                n_pairs=self._n_pairs,
+            )
+            descent = minimise(self.objective, descent.layer, patience, watcher)
+            n_steps += descent.n_steps
+        return Descent(layer=descent.layer, n_steps=n_steps, has_converged=descent.has_converged)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pace:
+    """How gradient descent goes.
+
+    Args:
+        learning_rate: length of a step.
+        momentum: what is kept of the former step.
+        n_epochs: steps; each sees all samples.
+        tolerance: largest gradient component at the end that counts as converged.
+    """
+
+    learning_rate: float
+    momentum: float
+    n_epochs: int
+    tolerance: float
+
+
+class GradientSolver:
+    """Descends along the slope on features as they are; of each group_objective only the group that is worst at the time counts."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        beginning: Beginning,
+        group_objectives: tuple[WorstGroupObjective, ...],
+        pace: Pace,
+        workers: Executor | None = None,
+    ) -> None:
+        problem.check_features()
+        self.coordinates = Coordinates.plain_features(problem.n_features)
+        self.begin = beginning.layer(problem, self.coordinates)
+        self._anchor = beginning.anchor(self.begin)
+        self._pace = pace
+        rivals = GroupObjectives(group_objectives, problem.shares)
+        self.objective = PenalisedLoss(problem, self.coordinates, rivals, workers=workers)
+        self.objective.temperatures = rivals.sharpest
+
+    def descend(self, penalty: float, begin: FloatArray, watcher: Watcher) -> Descent:
+        """Return how the descent from a layer ended; it goes on for all epochs, or until losses grow beyond all numbers."""
+        self.objective.penalty_term = Penalty(
+            strength=penalty, anchor=self._anchor, holds_bias=True
+        )
+        layer, velocity = begin, np.zeros_like(begin)
+        for n_steps in range(self._pace.n_epochs + 1):
+            with np.errstate(all="ignore"):
+                here = self.objective.evaluate(layer)
+            if not np.isfinite(here.worth):
+                return Descent(layer=layer, n_steps=n_steps, has_converged=False)
+            if not watcher.goes_on(layer, here.worth) or n_steps == self._pace.n_epochs:
+                break
+            velocity = np.float32(self._pace.momentum) * velocity + here.gradient
+            layer = layer - np.float32(self._pace.learning_rate) * velocity
+        has_converged = float(np.abs(here.gradient).max()) <= self._pace.tolerance
+        return Descent(layer=layer, n_steps=n_steps, has_converged=has_converged)
+
+
+PENALTIES = (3.0, 1.0, 3e-1, 1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 1e-4, 1e-5)
+MATCHED_ROWS = 5_000
+MATCHED_PRODUCTS = 2e8
+MOST_RISES = 2
+
+
+def matching_problem(features: FloatArray, targets: AnyArray, head: Head) -> Problem:
+    """Return the unweighted problem that penalties are tried on: as many samples as are cheap, but enough to tell them apart."""
+    rows = _some_rows(len(features), n_products=head.weights.size)
+    part, truth = (features, targets) if rows is None else (features[rows], targets[rows])
+    problem = Problem.of(part, truth, np.ones(len(part)), task=head.task, n_classes=len(head.bias))
+    check_start(head, problem)
+    return problem
+
+
+def closest_penalty(solver: ExactSolver | GradientSolver, problem: Problem, head: Head) -> float:
+    """Return the penalty whose result answers most like a head.
+
+    Penalties are tried from the strongest on, each from the layer of the one before, until answers have become less alike twice.
+    """
+    wanted, layer = head.probabilities(problem.features), solver.begin
+    distances: list[float] = []
+    for penalty in PENALTIES:
+        layer = solver.descend(penalty, layer, Best(None, solver.coordinates)).layer
+        found = solver.coordinates.outwards(layer, head.task).probabilities(problem.features)
+        distances.append(float(np.abs(found - wanted).mean(dtype=np.float64)))
+        if len(distances) - 1 - int(np.nanargmin(distances)) >= MOST_RISES:
+            break
+    return PENALTIES[int(np.nanargmin(distances))]
+
+
+def _some_rows(n_samples: int, *, n_products: int) -> IntArray | None:
+    wanted = max(MATCHED_ROWS, int(MATCHED_PRODUCTS / n_products))
+    if n_samples <= wanted:
+        return None
+    return np.sort(
+        generator(0, "head_training", "matched").choice(n_samples, wanted, replace=False)
+    )
+
+
+MATCHED_TOLERANCE = 1e-3
+Validation = tuple[FloatArray, AnyArray, DoubleArray]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TrainedHead:
+    """A trained last layer.
+
+    Args:
+        head: the layer, to be applied to features as they are.
+        loss: weighted mean loss on the training samples with the penalty; of group_objectives the worst group counts.
+        n_steps: steps of the solver.
+        has_converged: whether the gradient became small, or single precision allowed no further gain.
+        missing_classes: codes of classes that no sample with weight has; their layers were not trained.
+        group_losses: mean loss of each group of each group_objective.
+        validation_loss: mean loss on the validation samples that decided which layer was kept, None without any.
+    """
+
+    head: Head
+    loss: float
+    n_steps: int
+    has_converged: bool
+    missing_classes: tuple[int, ...] = ()
+    group_losses: tuple[tuple[float, ...], ...] = ()
+    validation_loss: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeadTrainer:
+    """Weighted logistic regression, softmax or one sigmoid per label, on frozen features.
+
+    `exact` solves for the one optimum by L-BFGS. Features are standardised inside, so that one penalty suits all scales, and
+    biases are not penalised; the result applies to features as they are. The same input gives the same layer bit for bit on one
+    machine, and up to the tolerance whatever it starts from.
+
+    `sgd` is the full-batch descent of the Refine paper (rate 0.2, momentum 0.9, weight decay 5e-4, 1000 epochs). It takes
+    features as they are: nothing is standardised, and weight decay, which is the penalty, also pulls biases. Features with large
+    values can make it diverge; then the best layer met is what comes back, and `has_converged` is False.
+
+    Of a class that no sample with weight has, nothing can be learnt. Its layer stays that of `start`, or without one has no
+    weights and the bias of half a sample, so that it never wins. The mean bias of the other classes is then kept as it was.
+
+    Args:
+        penalty: strength of the quadratic penalty, in units of the mean loss of a sample.
+        towards: what weights are pulled to: nothing, or the layer training starts from.
+        solver: exact, or stochastic gradient descent as in papers.
+        max_steps: of the exact solver.
+        tolerance: largest gradient component that counts as converged; the exact solver stops there.
+        learning_rate: of sgd.
+        momentum: of sgd.
+        n_epochs: of sgd.
+    """
+
+    penalty: float = 1e-3
+    towards: Literal["zero", "start"] = "zero"
+    solver: Solver = "exact"
+    max_steps: int = 500
+    tolerance: float = 1e-5
+    learning_rate: float = 0.2
+    momentum: float = 0.9
+    n_epochs: int = 1_000
+
+    def __post_init__(self) -> None:
+        """Refuse settings that cannot mean anything."""
+        for name in ("penalty", "tolerance", "learning_rate"):
+            if not 0 < getattr(self, name) < float("inf"):
+                raise ConfigError(
+                    f"The setting {name} must be positive.", given=getattr(self, name)
+                )
+        for name in ("max_steps", "n_epochs"):
+            if getattr(self, name) < 1:
+                raise ConfigError(
+                    f"The setting {name} must be at least 1.", given=getattr(self, name)
+                )
+        if not 0 <= self.momentum < 1:
+            raise ConfigError(
+                "The setting momentum must be at least 0 and below 1.", given=self.momentum
+            )
+        for name, known in (("towards", ("zero", "start")), ("solver", ("exact", "sgd"))):
+            if getattr(self, name) not in known:
+                raise ConfigError(
+                    f"The setting {name} must be one of {', '.join(known)}.",
+                    given=getattr(self, name),
+                )
+
+    def train(
+        self,
+        features: FloatArray,
+        targets: AnyArray,
+        weights: DoubleArray,
+        *,
+        task: Task,
+        start: Head | None = None,
+        group_objectives: tuple[WorstGroupObjective, ...] = (),
+        validation: Validation | None = None,
+        n_classes: int | None = None,
+    ) -> TrainedHead:
+        """Train on features [n, d] with sample weights [n].
+
+        Args:
+            features: one row a sample.
+            targets: which labels each sample has [n, c]; for single-label tasks also codes [n], with `n_classes`.
+            weights: what each sample counts; only their proportions matter.
+            task: softmax or one sigmoid per label.
+            start: the layer to begin with.
+            group_objectives: groups of positions of which only the one with the largest mean loss counts, with the weight of all.
+            validation: features, targets and weights of samples that decide which of the layers met is kept, and when to stop.
+            n_classes: needed where targets are codes.
+
+        Raises:
+            DataError: if features, targets, weights, start, group_objectives or validation samples cannot be used.
+            NotEnoughDataError: if there is no sample.
+        """
+        known = (
+            n_classes
+            if n_classes is not None
+            else len(start.bias)
+            if start is not None and np.ndim(targets) == 1
+            else None
+        )
+        problem = Problem.of(features, targets, weights, task=task, n_classes=known)
+        check_start(start, problem)
+        check_group_objectives(group_objectives, len(features))
+        best_of = _validation(validation, problem)
+        with workers_for(problem) as workers:
+            solver = self._solver(problem, start, group_objectives, workers)
+            best = Best(best_of, solver.coordinates)
+            descent = solver.descend(self.penalty, solver.begin, best)
+            layer = best.layer if best.layer is not None else solver.begin
+            lost = (
+                group_losses(group_objectives, problem.shares, solver.objective.losses(layer))
+                if group_objectives
+                else ()
+            )
+        return TrainedHead(
+            head=solver.coordinates.outwards(layer, task),
+            loss=best.worth,
+            n_steps=descent.n_steps,
+            has_converged=descent.has_converged,
+            missing_classes=tuple(np.flatnonzero(problem.support <= 0).tolist()),
+            group_losses=lost,
+            validation_loss=best.judged if validation is not None else None,
+        )
+
+    def matched(self, features: FloatArray, targets: AnyArray, head: Head) -> "HeadTrainer":
+        """Return the same trainer with the penalty whose unweighted result answers most like a given head.
+
+        A repair is to show what weights do. With another penalty than the one the classifier was made with, retraining would
+        change its answers even without weights, and the repair would be praised or blamed for it.
+        """
+        problem = matching_problem(features, targets, head)
+        rough = replace(
+            self,
+            tolerance=max(self.tolerance, MATCHED_TOLERANCE),
+            n_epochs=max(1, self.n_epochs // len(PENALTIES)),
+        )
+        with workers_for(problem) as workers:
+            solver = rough._solver(problem, head, (), workers)  # noqa: SLF001 - its own class
+            return replace(self, penalty=closest_penalty(solver, problem, head))
+
+    def _solver(
+        self,
+        problem: Problem,
+        start: Head | None,
+        group_objectives: tuple[WorstGroupObjective, ...],
+        workers: Executor | None,
+    ) -> ExactSolver | GradientSolver:
+        beginning = Beginning(head=start, towards=self.towards)
+        if self.solver == "exact":
+            patience = Patience(max_steps=self.max_steps, tolerance=self.tolerance)
+            return ExactSolver(problem, beginning, group_objectives, patience, workers)
+        pace = Pace(
+            learning_rate=self.learning_rate,
+            momentum=self.momentum,
+            n_epochs=self.n_epochs,
+            tolerance=self.tolerance,
+        )
+        return GradientSolver(problem, beginning, group_objectives, pace, workers)
+
+
+def _validation(given: Validation | None, problem: Problem) -> Problem | None:
+    if given is None:
+        return None
+    features, targets, weights = given
+    if not len(features):
+        raise DataError(
+            "There is no validation sample to choose the best layer by.",
+            fix="Leave validation samples out altogether.",
+        )
+    found = Problem.of(features, targets, weights, task=problem.task, n_classes=problem.n_classes)
+    if found.n_features != problem.n_features:
+        raise DataError(
+            "Validation features have another width.",
+            given=found.n_features,
+            fix=f"It must be {problem.n_features}.",
+        )
+    found.check_features()
+    return found

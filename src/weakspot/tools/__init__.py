@@ -1,0 +1,1 @@
+"""Files of other tools, written and read, and a project as tools for agents."""

@@ -1,0 +1,315 @@
+"""A project for programs that talk: what an agent may ask of it and do with it, by the Model Context Protocol."""
+
+import hmac
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from weakspot import __version__
+from weakspot.core.errors import ConfigError, MissingExtraError, WeakspotError
+from weakspot.core.run import RunRecord, StageProgress, no_stage_progress
+from weakspot.data.images import jpeg_at
+from weakspot.gate.check import CheckRequest, check
+from weakspot.gate.policy import load_policy
+from weakspot.project.project import Project
+from weakspot.report.findings import slice_sentences
+from weakspot.report.first_answer import first_answer
+from weakspot.report.images import choose_images
+from weakspot.run.halves import split_in_halves
+from weakspot.run.reporting import place_of_report
+from weakspot.store.project import DATA_FOLDER
+from weakspot.tools.exchange import EXPORTS, ExportCall, export_to
+from weakspot.words.paraphrases import class_in
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+MOST_IMAGES = 24
+SIDE = 256
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShownSample:
+    """One image of a slice, with what the classifier says of it."""
+
+    caption: str
+    jpeg: bytes
+
+
+class ProjectTools:
+    """One project, asked by name of tool.
+
+    Args:
+        folder: the project.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def findings(self) -> dict[str, object]:
+        """Return what the newest run found: the first answer, and every confirmed slice with its figures."""
+        record = self._project().run_record()
+        answer = first_answer(record)
+        return {
+            "run": record.run_id,
+            "headline": answer.headline,
+            "problems": [check.sentence for check in answer.problems],
+            "whole_classes": [one.text for one in answer.findings if not one.slice_id],
+            "slices": [
+                self._told(record, found.slice_id)
+                for found, evidence in record.published()
+                if evidence.explained is None
+            ],
+            "to_do": [one.sentence for one in answer.to_do],
+            "not_confirmed": answer.not_confirmed,
+        }
+
+    def evidence(self, slice_id: str) -> dict[str, object]:
+        """Return everything that was measured of a slice, confirmed or not.
+
+        Raises:
+            ConfigError: if there is none of this id.
+        """
+        record = self._project().run_record()
+        measured = next(
+            (one for one in record.evidence if one.slice_id == self._full_id(record, slice_id)),
+            None,
+        )
+        told = self._told(record, slice_id)
+        return told if measured is None else told | {"evidence": measured.model_dump(mode="json")}
+
+    def images(self, slice_id: str, n_images: int) -> dict[str, list[ShownSample]]:
+        """Return images of a slice and of the rest of its class, among the samples that questions may be thought up on.
+
+        Samples that a question is judged on stay unseen, so that what is asked after looking can still be proven.
+
+        Raises:
+            ConfigError: if there is no slice of this id, or nothing to show.
+        """
+        project = self._project()
+        record = project.run_record()
+        found = record.slices_by_id()[self._full_id(record, slice_id)]
+        samples = project.samples(record)
+        if not samples.dataset.has_images:
+            raise ConfigError(
+                "The samples of this project have no images.", fix="Ask for the evidence instead."
+            )
+        halves = split_in_halves(samples, project.settings, project.criterion, slices=record.slices)
+        shown = choose_images(
+            found,
+            halves[0][0],
+            project.criterion,
+            n_images=max(1, min(n_images, MOST_IMAGES)),
+        )
+        dataset = samples.dataset
+        places = dict(zip(dataset.sample_ids(), dataset.locations(), strict=True))
+        strips = {"in the slice": shown.hard, "rest of the class": shown.easy}
+        return {
+            name: [
+                ShownSample(caption=image.caption, jpeg=data)
+                for image in images
+                if (data := jpeg_at(places[image.sample_id], SIDE)) is not None
+            ]
+            for name, images in strips.items()
+        }
+
+    def ask(self, phrase: str, class_name: str) -> dict[str, object]:
+        """Put words to held-out samples; the question is entered in the ledger and counts."""
+        project = self._project()
+        dataset = project.samples().dataset
+        named = class_name or class_in([phrase], dataset.class_names)
+        report = project.ask(named, [phrase])
+        (answer,) = report.answers
+        return {
+            "class": answer.class_name,
+            "phrase": answer.phrase,
+            "answer": answer.fit.value,
+            "advice": answer.advice,
+            "held_out": answer.confirmation.model_dump(mode="json"),
+            "p_value": answer.p_value,
+            "p_over_everything_asked": answer.p_after_looks,
+            "left": report.left,
+        }
+
+    def run(self, progress: StageProgress = no_stage_progress) -> dict[str, object]:
+        """Do the whole loop, write the report, and return the findings."""
+        project = Project.open(self.folder, progress=progress)
+        record = project.run()
+        return {"report": str(place_of_report(project.store, record.run_id)), **self.findings()}
+
+    def check(self, policy: str) -> dict[str, object]:
+        """Judge the newest run by a policy file of the project folder."""
+        request = CheckRequest(policy=load_policy(self._inside(policy)), policy_name=policy)
+        return check(self._project(), request).result.model_dump(mode="json")
+
+    def export(self, to: str, out: str) -> dict[str, object]:
+        """Write the findings for another tool, into a folder within the project folder."""
+        if to not in EXPORTS:
+            raise ConfigError(
+                "There is no such tool.", given=to, fix=f"Choose among: {', '.join(EXPORTS)}."
+            )
+        folder = self._inside(out)
+        own = self.folder.resolve()
+        if folder == own or folder.is_relative_to(own / DATA_FOLDER):
+            raise ConfigError(
+                "This is where the project keeps its own files.",
+                given=out,
+                fix="Name a new folder, such as exports/coco.",
+            )
+        written = export_to(self._project(), ExportCall(to=to, folder=folder))
+        return {"files": [str(path) for path in written.files], "sentence": written.sentence}
+
+    def _project(self) -> Project:
+        return Project.open(self.folder)
+
+    def _inside(self, name: str) -> Path:
+        """Return a path in the project folder; an agent reads and writes nowhere else."""
+        home = self.folder.resolve()
+        path = home / name if "\0" in name else (home / name).resolve()
+        if "\0" in name or not path.is_relative_to(home):
+            raise ConfigError(
+                "This path leads out of the project folder.",
+                given=name,
+                fix="Name a file or folder within it.",
+            )
+        return path
+
+    def _full_id(self, record: RunRecord, slice_id: str) -> str:
+        known = [name for name in record.slices_by_id() if slice_id and name.startswith(slice_id)]
+        if len(known) != 1:
+            raise ConfigError(
+                f"There is {'no slice' if not known else 'more than one slice'} of this id.",
+                given=slice_id,
+                fix="Take an id from the findings.",
+            )
+        return known[0]
+
+    def _told(self, record: RunRecord, slice_id: str) -> dict[str, object]:
+        full = self._full_id(record, slice_id)
+        found = record.slices_by_id()[full]
+        evidence = next((one for one in record.evidence if one.slice_id == full), None)
+        said = slice_sentences(found, evidence, record)
+        return {
+            "slice_id": full,
+            "title": found.title,
+            "class": found.class_name,
+            "verdict": "not measured" if evidence is None else evidence.verdict.value,
+            "sentence": said.sentence,
+            "proof": said.proof,
+            "effect": said.effect,
+            "cause": list(said.cause),
+            "not_sure": said.not_sure,
+        }
+
+
+Given = ParamSpec("Given")
+Told = TypeVar("Told")
+INSTRUCTIONS = (
+    "weakspot finds, names and proves the systematic failures of an image classifier. Begin with `findings`. "
+    "`images` shows what a slice looks like; `ask` tests your own words on held-out samples: every question counts, so ask few. "
+    "Only what is confirmed may be said to be true. `run` takes minutes."
+)
+LEAST_TOKEN = 20
+
+
+def build_server(folder: Path) -> Any:
+    """Return a server with the tools of a project.
+
+    Raises:
+        MissingExtraError: if the library `mcp` is not installed.
+    """
+    try:
+        from mcp.server.mcpserver import Context, Image, MCPServer
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("mcp", extra="mcp", purpose="`weakspot mcp`") from error
+    tools = ProjectTools(folder)
+    server = MCPServer(
+        "weakspot", version=__version__, instructions=INSTRUCTIONS, log_level="ERROR"
+    )
+
+    @server.tool()
+    def findings() -> dict[str, Any]:
+        """What is wrong: whole classes that fail, confirmed slices with rates and causes, and what to do."""
+        return _answer(tools.findings)
+
+    @server.tool()
+    def evidence(slice_id: str) -> dict[str, Any]:
+        """Everything that was measured of one slice, confirmed or not; the id is in `findings`."""
+        return _answer(tools.evidence, slice_id)
+
+    @server.tool(structured_output=False)
+    def images(slice_id: str, n_images: int = 8) -> list[Any]:
+        """Images of a slice, then images of the rest of its class, each after what the classifier says of it."""
+        return _strips(_answer(tools.images, slice_id, n_images), Image)
+
+    @server.tool()
+    def ask(phrase: str, class_name: str = "") -> dict[str, Any]:
+        """Test words for what failures have in common, on held-out samples. Counts in the ledger: each question makes proof dearer."""
+        return _answer(tools.ask, phrase, class_name)
+
+    @server.tool()
+    async def run(ctx: Context) -> dict[str, Any]:
+        """Do the whole loop again (minutes); what is known already is not computed again. Returns the findings."""
+        import anyio
+
+        await ctx.report_progress(0, 1)
+        return await anyio.to_thread.run_sync(lambda: _answer(tools.run))
+
+    @server.tool()
+    def check(policy: str = "policy.toml") -> dict[str, Any]:
+        """Judge the newest run by a policy file of the project folder: may this model be released?"""
+        return _answer(tools.check, policy)
+
+    @server.tool()
+    def export(to: str, out: str) -> dict[str, Any]:
+        """Write findings for another tool (fiftyone, label-studio, cvat, ...) into a folder within the project."""
+        return _answer(tools.export, to, out)
+
+    return server
+
+
+def _strips(shown: "Mapping[str, Sequence[ShownSample]]", image: Any) -> list[Any]:
+    parts: list[Any] = []
+    for name, samples in shown.items():
+        parts.append(f"{name}: {len(samples)} images")
+        for sample in samples:
+            parts += [sample.caption, image(data=sample.jpeg, format="jpeg")]
+    return parts
+
+
+def _answer(tool: "Callable[Given, Told]", *given: Given.args, **named: Given.kwargs) -> Told:
+    """Ask a tool; what weakspot says on purpose reaches the agent as it is."""
+    try:
+        return tool(*given, **named)
+    except WeakspotError as error:
+        from mcp.server.mcpserver.exceptions import ToolError
+
+        raise ToolError(str(error)) from None
+
+
+def with_token(app: Any, token: str) -> Any:
+    """Return an application that answers only those who send the token as Bearer.
+
+    Raises:
+        ConfigError: if the token is too short to be one.
+    """
+    if len(token) < LEAST_TOKEN:
+        raise ConfigError(
+            f"A token has at least {LEAST_TOKEN} characters.",
+            where="WEAKSPOT_TOKEN",
+            fix="Make one: python -c 'import secrets; print(secrets.token_urlsafe())'",
+        )
+    expected = token.encode()
+
+    async def guarded(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            given = dict(scope["headers"]).get(b"authorization", b"")
+            scheme, _, told = given.partition(b" ")
+            if scheme.lower() != b"bearer" or not hmac.compare_digest(told.strip(), expected):
+                headers = [(b"www-authenticate", b"Bearer"), (b"content-type", b"text/plain")]
+                await send({"type": "http.response.start", "status": 401, "headers": headers})
+                await send({"type": "http.response.body", "body": b"A token is needed."})
+                return
+        await app(scope, receive, send)
+
+    return guarded

@@ -1,1 +1,0 @@
-"""Attributes: their values, edits, and combinations that fail."""

@@ -1,1 +1,0 @@
-"""Two things beside each other: slices of a run, and classifiers of two projects."""

@@ -1,1 +1,0 @@
-"""Class view: samples of a class, phrases about it, and what becomes of them."""

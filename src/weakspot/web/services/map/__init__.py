@@ -1,1 +1,0 @@
-"""The map of all samples: places, colours, selections."""

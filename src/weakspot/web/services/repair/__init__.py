@@ -1,1 +1,0 @@
-"""Repair: what can be repaired, what it did, and its files."""

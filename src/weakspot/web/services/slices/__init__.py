@@ -1,1 +1,0 @@
-"""Slices: the table, one slice, its samples, and what people change."""

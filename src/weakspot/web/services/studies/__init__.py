@@ -1,1 +1,0 @@
-"""Studies with several people: their table, repairs by phrases, the tutorial."""

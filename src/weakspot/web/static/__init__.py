@@ -1,1 +1,0 @@
-"""The pages as files that need no server."""

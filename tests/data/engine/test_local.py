@@ -1,0 +1,215 @@
+import threading
+
+import pytest
+
+from weakspot.core.errors import ConfigError
+from weakspot.core.roles import Engine
+from weakspot.data.engine.local import LocalEngine
+
+
+def test_map__in_order_whatever_finishes_first():
+    later = threading.Event()
+
+    def slow_first(number):
+        if number == 0:
+            later.wait()
+        elif number == 1:
+            later.set()
+        return number * 10
+
+    assert list(LocalEngine(n_workers=2, queue_depth=2).map(slow_first, range(5))) == [
+        0,
+        10,
+        20,
+        30,
+        40,
+    ]
+
+
+def test_map__bounded_number_under_way():
+    taken = []
+
+    def items():
+        for number in range(100):
+            taken.append(number)
+            yield number
+
+    results = LocalEngine(n_workers=2, queue_depth=3).map(lambda number: number, items())
+    assert next(results) == 0
+    assert len(taken) <= 2 + 3 + 1
+    assert list(results) == list(range(1, 100))
+
+
+def test_map__error_in_its_turn():
+    def fail_on_two(number):
+        if number == 2:
+            raise ValueError("two")
+        return number
+
+    results = LocalEngine(n_workers=3).map(fail_on_two, range(10))
+    assert [next(results), next(results)] == [0, 1]
+    with pytest.raises(ValueError, match="two"):
+        next(results)
+
+
+def test_map__error_of_the_source_of_items():
+    def items():
+        yield 1
+        raise OSError("gone")
+
+    with pytest.raises(OSError, match="gone"):
+        list(LocalEngine(n_workers=1, queue_depth=4).map(str, items()))
+
+
+def test_map__interrupt_reaches_the_caller():
+    def interrupted(number):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        list(LocalEngine(n_workers=1).map(interrupted, range(10)))
+
+
+def test_map__close_starts_nothing_new():
+    gate = threading.Event()
+    started = []
+
+    def work(number):
+        started.append(number)
+        if number > 0:
+            gate.wait()
+        return number
+
+    results = LocalEngine(n_workers=1, queue_depth=20).map(work, range(1000))
+    assert next(results) == 0
+    results.close()
+    n_started = len(started)
+    gate.set()
+    for thread in threading.enumerate():
+        if thread.name.startswith("weakspot_"):
+            thread.join()
+    assert len(started) <= n_started + 1
+
+
+def test_map__nothing():
+    assert list(LocalEngine().map(str, [])) == []
+
+
+def test_local_engine__is_an_engine():
+    assert isinstance(LocalEngine(), Engine)
+
+
+@pytest.mark.parametrize("settings", [{"n_workers": -1}, {"queue_depth": -1}])
+def test_local_engine__negative_settings(settings):
+    with pytest.raises(ConfigError, match="must be at least 0"):
+        LocalEngine(**settings)
+
+
+class Work:
+    """Batch work whose two halves are given as functions."""
+
+    def __init__(self, prepare=lambda item: item, run=list):
+        self.prepare, self.run = prepare, run
+
+
+def batches(work, items, *, batch_size=2, **settings):
+    return LocalEngine(**settings).map_batches(lambda: work, items, batch_size=batch_size)
+
+
+def test_map_batches__next_batch_is_prepared_while_one_runs():
+    prepared = threading.Event()
+
+    def prepare(number):
+        if number == 2:
+            prepared.set()
+        return number
+
+    def run(ready):
+        assert prepared.wait(timeout=60)
+        return list(ready)
+
+    assert list(batches(Work(prepare, run), range(5), n_workers=1, queue_depth=0)) == [
+        [0, 1],
+        [2, 3],
+        [4],
+    ]
+
+
+def test_map_batches__model_goes_on_while_the_caller_is_busy():
+    second = threading.Event()
+
+    def run(ready):
+        if ready[0] == 2:
+            second.set()
+        return list(ready)
+
+    results = batches(Work(run=run), range(8), n_workers=1, queue_depth=0)
+    assert next(results) == [0, 1]
+    assert second.wait(timeout=60)
+    assert list(results) == [[2, 3], [4, 5], [6, 7]]
+
+
+def test_map_batches__run_by_one_thread_and_nothing_after_an_error():
+    threads, ran = set(), []
+
+    def run(ready):
+        threads.add(threading.get_ident())
+        ran.append(ready[0])
+        if ready[0] == 2:
+            raise ValueError("two")
+        return list(ready)
+
+    results = batches(Work(run=run), range(100), queue_depth=20)
+    assert next(results) == [0, 1]
+    with pytest.raises(ValueError, match="two"):
+        next(results)
+    assert ran == [0, 2]
+    assert len(threads) == 1
+
+
+def test_map_batches__bounded_number_under_way():
+    taken = []
+    results = batches(
+        Work(), (taken.append(number) or number for number in range(100)), queue_depth=4
+    )
+    assert next(results) == [0, 1]
+    assert len(taken) <= (2 + 2) * 2
+    assert len(list(results)) == 49
+
+
+def test_map_batches__close_waits_for_the_batch_that_runs():
+    started, gate, ended = threading.Event(), threading.Event(), []
+
+    def run(ready):
+        if ready[0] == 2:
+            started.set()
+            gate.wait()
+        ended.append(ready[0])
+        return list(ready)
+
+    results = batches(Work(run=run), range(100), queue_depth=20)
+    next(results)
+    started.wait()
+    threading.Timer(0.05, gate.set).start()
+    results.close()
+    assert ended == [0, 2]
+
+
+def test_map_batches__interrupt_reaches_the_caller():
+    def interrupted(ready):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        list(batches(Work(run=interrupted), range(10)))
+
+
+def test_map_batches__error_of_building():
+    def build():
+        raise OSError("no weights")
+
+    with pytest.raises(OSError, match="no weights"):
+        list(LocalEngine().map_batches(build, [1], batch_size=1))
+
+
+def test_map_batches__empty_batches():
+    with pytest.raises(ConfigError, match="at least one item"):
+        list(batches(Work(), [1], batch_size=0))

@@ -1,0 +1,148 @@
+import datetime
+from decimal import Decimal
+
+import pytest
+
+from weakspot.data.rows import (
+    CellError,
+    image_cell,
+    label_cell,
+    metadata_kind,
+    metadata_value,
+    probability,
+    probability_items,
+    wider_kind,
+)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (" cat ", ("cat",)),
+        (3, ("3",)),
+        (3.0, ("3",)),
+        (True, ("true",)),
+        (None, ()),
+        (float("nan"), ()),
+        ("  ", ()),
+        (["a", "b", "a"], ("a", "b")),
+    ],
+)
+def test_label_cell__one(value, expected):
+    assert label_cell(value, many=False) == expected
+
+
+@pytest.mark.parametrize("value", [1.5, {"a": 1}, [["a"]], b"a"])
+def test_label_cell__refused(value):
+    with pytest.raises(CellError, match="A label cannot be"):
+        label_cell(value, many=True)
+
+
+def test_label_cell__text_that_is_broken_json():
+    with pytest.raises(CellError, match="JSON list"):
+        label_cell('["a"', many=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("7", "int"),
+        ("-7", "int"),
+        ("007", "str"),
+        ("+7", "str"),
+        ("1.50", "float"),
+        (".5", "float"),
+        ("1e-3", "float"),
+        ("nan", "str"),
+        ("1,5", "str"),
+        ("12345678901234567890", "str"),
+        ("True", "bool"),
+        ("", None),
+        ("2024-01-02", "str"),
+    ],
+)
+def test_metadata_kind__of_text(text, kind):
+    assert metadata_kind(text, is_text=True) == kind
+
+
+def test_metadata_kind__typed_text_stays_text():
+    assert metadata_kind("7", is_text=False) == "str"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "kind"),
+    [
+        ("int", "float", "float"),
+        ("int", "bool", "str"),
+        (None, "int", "int"),
+        ("int", None, "int"),
+        ("str", "int", "str"),
+        (None, None, None),
+    ],
+)
+def test_wider_kind__cases(first, second, kind):
+    assert wider_kind(first, second) == kind
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "expected"),
+    [
+        ("7", "int", 7),
+        (7, "float", 7.0),
+        (Decimal("1.5"), "float", 1.5),
+        ("TRUE", "bool", True),
+        (True, "str", "true"),
+        (datetime.date(2024, 1, 2), "str", "2024-01-02"),
+        ({"b": 1, "a": [2]}, "str", '{"a": [2], "b": 1}'),
+        (float("nan"), "float", None),
+        ("", "str", None),
+        ("x", None, None),
+    ],
+)
+def test_metadata_value__cases(value, kind, expected):
+    assert metadata_value(value, kind) == expected
+
+
+def test_image_cell__forms():
+    assert image_cell(" a.jpg ", is_bytes=False) == ("a.jpg", None)
+    assert image_cell("YWJj", is_bytes=True) == (None, b"abc")
+    assert image_cell({"bytes": b"abc", "path": "a.jpg"}, is_bytes=False) == (None, b"abc")
+    assert image_cell({"bytes": None, "path": "a.jpg"}, is_bytes=False) == ("a.jpg", None)
+
+
+@pytest.mark.parametrize(
+    ("value", "is_bytes", "said"),
+    [("?!", True, "base64"), (3, False, "given as int"), ("", False, "empty")],
+)
+def test_image_cell__refused(value, is_bytes, said):
+    with pytest.raises(CellError, match=said):
+        image_cell(value, is_bytes=is_bytes)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("x", "not a number"),
+        (-0.1, "negative"),
+        (1.1, "above 1"),
+        (float("inf"), "not finite"),
+        (None, "missing"),
+    ],
+)
+def test_probability__refused(value, said):
+    with pytest.raises(CellError, match=said):
+        probability(value)
+
+
+def test_probability__rounding_above_one_is_forgiven():
+    assert probability(1.00001) == 1.0
+    assert probability("0.5") == 0.5
+
+
+def test_probability_items__forms():
+    assert probability_items('{"a": 1}') == {"a": 1.0}
+    assert probability_items([("a", 1), ("b", 0)]) == {"a": 1.0, "b": 0.0}
+    assert probability_items([0.5, 0.5]) == [0.5, 0.5]
+    assert probability_items({}) is None
+    with pytest.raises(CellError, match="given as int"):
+        probability_items(1)

@@ -1,0 +1,161 @@
+import os
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from pathlib import Path
+
+import pytest
+
+from weakspot.core.errors import ConfigError, MissingExtraError
+from weakspot.data.remote import (
+    FOLDER_VARIABLE,
+    MEGABYTES_VARIABLE,
+    PassingTroubleError,
+    RemoteReading,
+    TooSlowError,
+    Tries,
+    asked_wait,
+    is_refusal,
+    reading_as,
+    remote_reading,
+)
+
+SAY = "from weakspot.data.remote import remote_reading; r = remote_reading(); print(r.cache_megabytes, r.cache_folder)"
+
+
+def test_from_environment__what_a_worker_inherits(monkeypatch):
+    monkeypatch.setenv(MEGABYTES_VARIABLE, "12")
+    monkeypatch.setenv(FOLDER_VARIABLE, "/somewhere")
+    assert RemoteReading.from_environment() == RemoteReading(
+        cache_megabytes=12, cache_folder="/somewhere"
+    )
+
+
+def test_from_environment__no_number(monkeypatch):
+    monkeypatch.setenv(MEGABYTES_VARIABLE, "much")
+    with pytest.raises(ConfigError, match="whole number"):
+        RemoteReading.from_environment()
+
+
+def test_remote_reading__a_process_reads_as_its_environment_says(tmp_path):
+    environment = os.environ | {MEGABYTES_VARIABLE: "7", FOLDER_VARIABLE: str(tmp_path)}
+    printed = subprocess.run(
+        [sys.executable, "-c", SAY], capture_output=True, text=True, check=True, env=environment
+    ).stdout
+    assert printed.split() == ["7", str(tmp_path)]
+
+
+def test_reading_as__leaves_everything_as_it_was():
+    before, environment = remote_reading(), dict(os.environ)
+    with reading_as(RemoteReading(cache_megabytes=3)):
+        assert remote_reading().cache_megabytes == 3
+    assert remote_reading() == before
+    assert dict(os.environ) == environment
+
+
+def test_folder__is_the_users_own(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert RemoteReading().folder == tmp_path / "weakspot" / "images"
+    assert RemoteReading(cache_folder="/x").folder == Path("/x")
+
+
+QUICK = RemoteReading(first_wait=0.001, n_tries=4)
+
+
+def failing(errors):
+    """Return a read that raises the given errors one after the other, then answers; and the list of attempts."""
+    seen = []
+
+    def read(seconds):
+        seen.append(seconds)
+        if len(seen) <= len(errors):
+            raise errors[len(seen) - 1]
+        return b"answer"
+
+    return read, seen
+
+
+def test_run__passing_trouble_is_tried_again():
+    read, seen = failing([ConnectionError("gone"), PassingTroubleError("500"), RuntimeError("odd")])
+    assert Tries(location="a", reading=QUICK).run(read) == b"answer"
+    assert len(seen) == 4
+
+
+def test_run__gives_up_after_the_last_try():
+    read, seen = failing([ConnectionError(str(number)) for number in range(9)])
+    with pytest.raises(ConnectionError, match="3"):
+        Tries(location="a", reading=QUICK).run(read)
+    assert len(seen) == 4
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        FileNotFoundError("a"),
+        PermissionError("a"),
+        ValueError("a"),
+        MissingExtraError("x", extra="y", purpose="z"),
+        TooSlowError("a"),
+    ],
+)
+def test_run__lasting_trouble_is_not_tried_again(error):
+    read, seen = failing([error])
+    with pytest.raises(type(error)):
+        Tries(location="a", reading=QUICK).run(read)
+    assert len(seen) == 1
+
+
+def test_run__a_server_that_asks_for_more_time_than_there_is():
+    read, seen = failing([PassingTroubleError("503", wait=3600.0)])
+    with pytest.raises(TooSlowError, match="too late"):
+        Tries(location="a", reading=QUICK).run(read)
+    assert len(seen) == 1
+
+
+def test_wait_after__grows_differs_and_is_repeatable():
+    first, second = (
+        Tries(location="a", reading=RemoteReading()),
+        Tries(location="b", reading=RemoteReading()),
+    )
+    assert [first.wait_after(n) for n in (1, 2, 3)] == [first.wait_after(n) for n in (1, 2, 3)]
+    assert first.wait_after(1) != second.wait_after(1)
+    for attempt in range(1, 30):
+        usual = min(0.25 * 2 ** (attempt - 1), 15.0)
+        assert 0.5 * usual <= first.wait_after(attempt) < 1.5 * usual
+    assert first.wait_after(1, 9.0) == 9.0
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        (None, None),
+        ("7", 7.0),
+        ("0", 0.0),
+        ("Tue, 01 Jan 2030 12:00:30 GMT", 30.0),
+        ("Tue, 01 Jan 2030 11:00:00 GMT", 0.0),
+        ("soon", None),
+        ("", None),
+    ],
+)
+def test_asked_wait__number_date_and_nonsense(header, seconds):
+    assert asked_wait(header, datetime(2030, 1, 1, 12, 0, 0, tzinfo=UTC)) == seconds
+
+
+def test_asked_wait__date_by_the_clock():
+    soon = asked_wait(format_datetime(datetime.now(UTC) + timedelta(seconds=90), usegmt=True))
+    assert soon is not None
+    assert 60 < soon <= 90
+
+
+def test_is_refusal__by_status_and_name():
+    class NoCredentialsError(Exception):
+        pass
+
+    class AnswerError(Exception):
+        status_code = 403
+
+    assert is_refusal(NoCredentialsError())
+    assert is_refusal(AnswerError())
+    assert is_refusal(OSError("Forbidden: bucket/a"))
+    assert not is_refusal(OSError("gone"))

@@ -1,0 +1,31 @@
+import re
+from xml.etree import ElementTree
+
+from weakspot.data.bar_charts import TimeBar, time_bars
+
+
+def _boxes(drawn):
+    return [
+        tuple(float(one) for one in re.search(r'x="([\d.]+)".*width="([\d.]+)"', line).groups())
+        for line in drawn.splitlines()
+        if line.startswith("<rect")
+    ]
+
+
+def test_time_bars__one_begins_where_the_other_ended_and_waiting_is_hollow():
+    drawn = time_bars(
+        [
+            TimeBar(name="ingest", seconds=3.0, waiting=0.5),
+            TimeBar(name="a < b", seconds=1.0, note="1.0 s"),
+        ],
+        title="Run 1",
+    )
+    assert ElementTree.fromstring(drawn).tag.endswith("svg")
+    whole, busy, second, _ = _boxes(drawn)
+    assert busy[1] * 2 == whole[1] == 3 * second[1]
+    assert second[0] == whole[0] + whole[1]
+    assert "a &lt; b" in drawn
+
+
+def test_time_bars__nothing_to_draw():
+    assert ElementTree.fromstring(time_bars([], title="none")).tag.endswith("svg")

@@ -1,0 +1,115 @@
+import pytest
+from tests.fruit_table import write_fruit_table
+
+from weakspot.core.errors import DataError, StoreError
+from weakspot.gate.watch import (
+    LOCK_FILE,
+    RoundKind,
+    RoundRequest,
+    Watcher,
+    WatchJournal,
+    WatchRequest,
+    WatchRound,
+)
+from weakspot.store import atomic
+from weakspot.store.project import ProjectStore
+
+
+class _Enough(BaseException):
+    """Ends a watcher after so many pauses."""
+
+
+class _Pauses:
+    def __init__(self, *steps):
+        self.seconds = []
+        self._steps = list(steps)
+
+    def __call__(self, seconds):
+        self.seconds.append(seconds)
+        if not self._steps:
+            raise _Enough
+        self._steps.pop(0)()
+
+
+def _watched(folder, *steps, every=10.0):
+    told, pauses = [], _Pauses(*steps)
+    watcher = Watcher(
+        WatchRequest(round_request=RoundRequest(folder=folder), every=every),
+        tell=told.append,
+        pause=pauses,
+    )
+    with pytest.raises(_Enough):
+        watcher.forever()
+    return told, pauses.seconds
+
+
+def test_watcher__goes_on_through_errors_with_longer_pauses(tmp_path):
+    folder = write_fruit_table(tmp_path / "fruit")
+    manifest, aside = folder / "manifest.csv", folder / "aside.csv"
+    told, seconds = _watched(
+        folder,
+        lambda: manifest.rename(aside),
+        lambda: None,
+        lambda: None,
+        lambda: aside.rename(manifest),
+    )
+    assert [turn.kind for turn in told] == [
+        RoundKind.RUN,
+        *[RoundKind.ERROR] * 3,
+        RoundKind.UNCHANGED,
+    ]
+    assert seconds == [10.0, 20.0, 40.0, 80.0, 10.0]
+    assert "manifest.csv" in told[1].error
+    assert told[-1].run_id == told[0].run_id
+
+
+def test_watcher__pauses_never_grow_beyond_an_hour(tmp_path):
+    folder = write_fruit_table(tmp_path / "fruit")
+    (folder / "manifest.csv").unlink()
+    _, seconds = _watched(folder, *[lambda: None] * 9, every=300.0)
+    assert seconds[-1] == 3600.0
+
+
+def test_watcher__two_do_not_work_at_once(tmp_path):
+    folder = write_fruit_table(tmp_path / "fruit")
+    data = ProjectStore.create(folder).data
+    with atomic.exclusive(data / LOCK_FILE), pytest.raises(StoreError, match="Another watcher"):
+        Watcher(WatchRequest(round_request=RoundRequest(folder=folder))).once()
+
+
+def test_once__writes_down_what_it_did_and_goes_on_from_there(tmp_path):
+    folder = write_fruit_table(tmp_path / "fruit")
+    first = Watcher(WatchRequest(round_request=RoundRequest(folder=folder))).once()
+    again = Watcher(WatchRequest(round_request=RoundRequest(folder=folder))).once()
+    assert (again.kind, again.run_id) == (RoundKind.UNCHANGED, first.run_id)
+    assert list(WatchJournal(ProjectStore.open(folder).data).turns()) == [first]
+
+
+def test_once__an_error_is_raised_and_written_down(tmp_path):
+    folder = write_fruit_table(tmp_path / "fruit")
+    (folder / "manifest.csv").write_text("key,label\n")
+    with pytest.raises(DataError):
+        Watcher(WatchRequest(round_request=RoundRequest(folder=folder))).once()
+    assert [turn.kind for turn in WatchJournal(ProjectStore.open(folder).data).turns()] == [
+        RoundKind.ERROR
+    ]
+
+
+def test_journal__a_line_that_was_cut_off_is_passed_over_and_closed(tmp_path):
+    journal = WatchJournal(tmp_path)
+    turn = WatchRound(kind=RoundKind.RUN, time="2026-01-01", run_id="a")
+    journal.add(turn)
+    with (tmp_path / "watch.jsonl").open("ab") as stream:
+        stream.write(b'{"kind": "run", "ti')
+    assert journal.last_run() == turn
+    later = turn.model_copy(update={"run_id": "b"})
+    journal.add(later)
+    assert list(journal.turns()) == [turn, later]
+
+
+def test_journal__errors_are_no_state(tmp_path):
+    journal = WatchJournal(tmp_path)
+    turn = WatchRound(kind=RoundKind.RUN, time="2026-01-01", run_id="a")
+    for one in (turn, WatchRound(kind=RoundKind.ERROR, time="2026-01-02", error="down")):
+        journal.add(one)
+    assert journal.last_run() == turn

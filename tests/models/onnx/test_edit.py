@@ -1,0 +1,85 @@
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from weakspot.core.heads import Head
+from weakspot.models.onnx.graph import OnnxGraph
+from weakspot.models.onnx.head import changed_elsewhere, edited
+
+HEAD = Head(
+    weights=np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], np.float32),
+    bias=np.array([0.5, -0.5], np.float32),
+)
+
+
+@pytest.fixture
+def graph(tmp_path):
+    """Mean colour, doubled, and a linear layer."""
+    nodes = [
+        helper.make_node("GlobalAveragePool", ["x"], ["p"], name="pool"),
+        helper.make_node("Mul", ["p", "two"], ["d"]),
+        helper.make_node("Flatten", ["d"], ["f"]),
+        helper.make_node("Gemm", ["f", "w", "b"], ["y"], transB=1),
+    ]
+    constants = {
+        "two": np.float32(2),
+        "w": np.zeros((2, 3), np.float32),
+        "b": np.zeros(2, np.float32),
+    }
+    made = helper.make_graph(
+        nodes,
+        "tiny",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3, 4, 4])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 2])],
+        [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()],
+    )
+    onnx.save(
+        helper.make_model(made, opset_imports=[helper.make_opsetid("", 17)], ir_version=9),
+        str(tmp_path / "m.onnx"),
+    )
+    return OnnxGraph(tmp_path / "m.onnx")
+
+
+def test_edited__the_model_itself_stays(graph):
+    before = graph.model.SerializeToString(deterministic=True)
+    edit = edited(graph.model, graph.end("y").layer, HEAD, where="m")
+    assert graph.model.SerializeToString(deterministic=True) == before
+    assert edit.touched.initialisers == {"w", "b"}
+    assert edit.touched.nodes == set()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda model: setattr(model, "producer_name", "other"), "the model's own fields changed"),
+        (
+            lambda model: helper.set_model_props(model, {"made": "later"}),
+            "the model's own fields changed",
+        ),
+        (
+            lambda model: setattr(model.opset_import[0], "version", 18),
+            "the model's own fields changed",
+        ),
+        (lambda model: setattr(model.graph.output[0], "name", "q"), "inputs, outputs or notes"),
+        (lambda model: setattr(model.graph, "name", "q"), "inputs, outputs or notes"),
+        (lambda model: setattr(model.graph.node[0], "name", "q"), "a node changed"),
+        (
+            lambda model: model.graph.node.append(helper.make_node("Relu", ["f"], ["q"])),
+            "a node changed",
+        ),
+        (
+            lambda model: setattr(model.graph.initializer[0], "raw_data", bytes(4)),
+            "a constant changed",
+        ),
+        (
+            lambda model: model.graph.initializer.append(numpy_helper.from_array(np.zeros(1), "q")),
+            "a constant changed",
+        ),
+    ],
+)
+def test_changed_elsewhere__anything_beside_the_layer(graph, change, message):
+    edit = edited(graph.model, graph.end("y").layer, HEAD, where="m")
+    assert changed_elsewhere(graph.model, edit.model, edit.touched) is None
+    change(edit.model)
+    assert message in changed_elsewhere(graph.model, edit.model, edit.touched)

@@ -1,0 +1,390 @@
+"""Tiny models in their real formats, one builder for every registered model that cannot be built without arguments."""
+
+import base64
+import copy
+import io
+import json
+import threading
+import warnings
+from collections.abc import Callable
+from contextlib import ExitStack
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+from PIL import Image
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import Whitespace
+from tokenizers.processors import TemplateProcessing
+
+from weakspot.core.registry import part_class
+from weakspot.models.embedded.encoder import SentenceEncoder
+from weakspot.models.text_side import TextProjection
+from weakspot.testing import material
+from weakspot.testing.fakes import PlantedEmbedder
+
+Factory = Callable[[], object]
+Builder = Callable[[Path, ExitStack], Factory]
+
+NAMES = ("disc", "square", "triangle", "star")
+RANDOM = np.random.default_rng(0)
+CONV = RANDOM.standard_normal((5, 3, 3, 3)).astype(np.float32)
+WEIGHTS = RANDOM.standard_normal((4, 5)).astype(np.float32)
+WORDS = (
+    "[PAD]",
+    "[UNK]",
+    "[BOS]",
+    "[EOS]",
+    "a",
+    "photo",
+    "of",
+    "red",
+    "green",
+    "disc",
+    "dark",
+    "grass",
+    "street",
+    "on",
+)
+PIXELS = {"mean": [0.5, 0.5, 0.5], "std": [0.5, 0.5, 0.5]}
+
+
+def _part(role: str, name: str, **options: object) -> Factory:
+    return lambda: part_class(role, name)(**options)
+
+
+def _plain(role: str, name: str, **options: object) -> Builder:
+    return lambda _folder, _stack: _part(role, name, **options)
+
+
+def mean_colour_probabilities(images: list[np.ndarray]) -> np.ndarray:
+    means = np.stack([image.reshape(-1, 3).mean(axis=0) for image in images]) / 64.0
+    powers = np.exp(np.concatenate([means, 2.0 * np.ones((len(means), 1))], axis=1))
+    return (powers / powers.sum(axis=1, keepdims=True)).astype(np.float32)
+
+
+class _Answering(BaseHTTPRequestHandler):
+    def do_POST(self):
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        encoded = [base64.b64decode(item["image"]["b64"]) for item in asked["instances"]]
+        images = [np.asarray(Image.open(io.BytesIO(content)).convert("RGB")) for content in encoded]
+        found = [
+            {"probabilities": row.tolist()}
+            for row in mean_colour_probabilities(images).astype(float)
+        ]
+        content = json.dumps({"predictions": found}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_arguments):
+        pass
+
+
+def _endpoint(_folder: Path, stack: ExitStack) -> Factory:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Answering)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    stack.callback(server.server_close)
+    stack.callback(server.shutdown)
+    url = f"http://127.0.0.1:{server.server_port}/"
+    return _part("classifiers", "endpoint", url=url, class_names=NAMES, batch_size=4, n_retries=0)
+
+
+def _saved_graph(path: Path, nodes, inputs, outputs, constants) -> None:
+    held = [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()]
+    graph = helper.make_graph(nodes, "tiny", inputs, outputs, held)
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9),
+        str(path),
+    )
+
+
+def _pooled(last: list) -> list:
+    return [
+        helper.make_node("Conv", ["pixels", "conv"], ["map"], pads=[1, 1, 1, 1]),
+        helper.make_node("GlobalAveragePool", ["map"], ["mean"]),
+        helper.make_node("Flatten", ["mean"], ["flat"]),
+        *last,
+    ]
+
+
+def _onnx_classifier(folder: Path, _stack: ExitStack) -> Factory:
+    ends = [
+        helper.make_node("Gemm", ["flat", "weights"], ["scores"], transB=1),
+        helper.make_node("Softmax", ["scores"], ["y"], axis=1),
+    ]
+    given = helper.make_tensor_value_info("pixels", TensorProto.FLOAT, ["n", 3, 16, 16])
+    found = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 4])
+    _saved_graph(
+        folder / "model.onnx", _pooled(ends), [given], [found], {"conv": CONV, "weights": WEIGHTS}
+    )
+    return _part("classifiers", "onnx", path=folder / "model.onnx", class_names=NAMES)
+
+
+def _onnx_pair(folder: Path, _stack: ExitStack) -> Factory:
+    image = [helper.make_node("MatMul", ["flat", "weights"], ["embeddings"])]
+    pixels = helper.make_tensor_value_info("pixels", TensorProto.FLOAT, ["n", 3, 16, 16])
+    found = helper.make_tensor_value_info("embeddings", TensorProto.FLOAT, ["n", 4])
+    _saved_graph(
+        folder / "image.onnx",
+        _pooled(image),
+        [pixels],
+        [found],
+        {"conv": CONV, "weights": WEIGHTS.T.copy()},
+    )
+    nodes = [
+        helper.make_node("Gather", ["words", "input_ids"], ["each"]),
+        helper.make_node("Cast", ["attention_mask"], ["mask"], to=1),
+    ]
+    nodes += [
+        helper.make_node("Unsqueeze", ["mask", "last"], ["wide"]),
+        helper.make_node("Mul", ["each", "wide"], ["kept"]),
+    ]
+    nodes += [helper.make_node("ReduceSum", ["kept", "tokens"], ["embeddings"], keepdims=0)]
+    ids = [
+        helper.make_tensor_value_info(name, TensorProto.INT64, ["n", "t"])
+        for name in ("input_ids", "attention_mask")
+    ]
+    embeddings = RANDOM.standard_normal((len(WORDS), 4)).astype(np.float32)
+    _saved_graph(
+        folder / "text.onnx",
+        nodes,
+        ids,
+        [found],
+        {"words": embeddings, "last": np.array([2]), "tokens": np.array([1])},
+    )
+    _tokenizer().save(str(folder / "tokenizer.json"))
+    (folder / "embedder.json").write_text(json.dumps({"images": {"image_side": 16, **PIXELS}}))
+    return _part("embedders", "onnx-pair", folder=folder)
+
+
+def _aligned(folder: Path, stack: ExitStack) -> Factory:
+    images = _onnx_pair(folder, stack)
+    draws = np.random.default_rng(1)
+    shapes = {
+        "image_mean": (4,),
+        "text_mean": (4,),
+        "linear": (4, 4),
+        "bias": (4,),
+        "hidden_in": (4, 3),
+        "hidden_bias": (3,),
+    }
+    arrays = {
+        name: draws.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()
+    }
+    TextProjection(**arrays, hidden_out=np.zeros((3, 4), np.float32)).save(folder / "text_side.npz")
+    sentences = SentenceEncoder(folder / "text.onnx", folder / "tokenizer.json")
+    return lambda: part_class("embedders", "aligned")(
+        images=images(), text_side=folder, sentences=sentences
+    )
+
+
+def _tokenizer() -> Tokenizer:
+    made = Tokenizer(
+        WordLevel({word: number for number, word in enumerate(WORDS)}, unk_token="[UNK]")
+    )
+    made.pre_tokenizer = Whitespace()
+    made.post_processor = TemplateProcessing(
+        single="[BOS] $A [EOS]", special_tokens=[("[BOS]", 2), ("[EOS]", 3)]
+    )
+    return made
+
+
+def _sklearn(_folder: Path, _stack: ExitStack) -> Factory:
+    from sklearn.linear_model import LogisticRegression
+
+    world = material.small_world()
+    model = LogisticRegression().fit(
+        world.embeddings(), [NAMES[label] for label in world.dataset.labels]
+    )
+    return _part("classifiers", "sklearn", model=model)
+
+
+def _given_embeddings(folder: Path, _stack: ExitStack) -> Factory:
+    np.save(folder / "embeddings.npy", material.small_world().embeddings())
+    return _part(
+        "embedders", "given-embeddings", path=folder / "embeddings.npy", text=PlantedEmbedder()
+    )
+
+
+def _torch(_folder: Path, _stack: ExitStack) -> Factory:
+    import torch
+
+    torch.manual_seed(0)
+    layers = [
+        torch.nn.Conv2d(3, 5, 3),
+        torch.nn.AdaptiveAvgPool2d(1),
+        torch.nn.Flatten(),
+        torch.nn.Linear(5, 4),
+    ]
+    return _part(
+        "classifiers",
+        "torch",
+        module=torch.nn.Sequential(*layers),
+        class_names=NAMES,
+        image_side=16,
+    )
+
+
+def _timm(folder: Path, _stack: ExitStack) -> Factory:
+    import torch
+    from safetensors.torch import save_file
+
+    from weakspot.models.torch.device import declare_torchvision_operators
+
+    declare_torchvision_operators()
+    import timm
+
+    torch.manual_seed(0)
+    save_file(
+        timm.create_model("test_resnet", pretrained=False, num_classes=4).state_dict(),
+        folder / "m.safetensors",
+    )
+    return _part(
+        "classifiers",
+        "timm",
+        model="test_resnet",
+        checkpoint=folder / "m.safetensors",
+        class_names=NAMES,
+        image_side=64,
+    )
+
+
+def _transformers_classifier(folder: Path, _stack: ExitStack) -> Factory:
+    import torch
+    from transformers import ViTConfig, ViTForImageClassification
+
+    torch.manual_seed(0)
+    sizes = {
+        "hidden_size": 8,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "intermediate_size": 8,
+        "image_size": 16,
+        "patch_size": 8,
+    }
+    labels = {
+        "id2label": dict(enumerate(NAMES)),
+        "label2id": {name: number for number, name in enumerate(NAMES)},
+    }
+    ViTForImageClassification(ViTConfig(**sizes, **labels)).save_pretrained(folder)
+    images = {
+        "image_processor_type": "ViTImageProcessor",
+        "size": {"height": 16, "width": 16},
+        "resample": 2,
+    }
+    images |= {"image_mean": PIXELS["mean"], "image_std": PIXELS["std"]}
+    (folder / "preprocessor_config.json").write_text(json.dumps(images))
+    return _part("classifiers", "transformers", model=folder)
+
+
+def _transformers_embedder(folder: Path, _stack: ExitStack) -> Factory:
+    import torch
+    from transformers import CLIPConfig, CLIPModel, PreTrainedTokenizerFast
+
+    torch.manual_seed(0)
+    layers = {
+        "hidden_size": 16,
+        "intermediate_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+    }
+    vision = {**layers, "image_size": 32, "patch_size": 16}
+    special = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
+    text = {**layers, **special, "vocab_size": len(WORDS), "max_position_embeddings": 16}
+    CLIPModel(CLIPConfig(text_config=text, vision_config=vision, projection_dim=8)).save_pretrained(
+        folder
+    )
+    named = {"pad_token": "[PAD]", "unk_token": "[UNK]", "bos_token": "[BOS]", "eos_token": "[EOS]"}
+    PreTrainedTokenizerFast(tokenizer_object=_tokenizer(), **named).save_pretrained(folder)
+    images = {
+        "size": {"shortest_edge": 32},
+        "crop_size": {"height": 32, "width": 32},
+        "do_center_crop": True,
+        "resample": 3,
+    }
+    images |= {"image_mean": PIXELS["mean"], "image_std": PIXELS["std"]}
+    (folder / "preprocessor_config.json").write_text(json.dumps(images))
+    return _part("embedders", "transformers", model=folder, device="cpu")
+
+
+def _open_clip(folder: Path, _stack: ExitStack) -> Factory:
+    import torch
+
+    from weakspot.models.torch.device import declare_torchvision_operators
+
+    declare_torchvision_operators()
+    import open_clip
+
+    torch.manual_seed(0)
+    vision = {"image_size": 32, "layers": 2, "width": 16, "head_width": 8, "patch_size": 16}
+    text = {"context_length": 16, "vocab_size": 49408, "width": 16, "heads": 2, "layers": 2}
+    model = {"embed_dim": 8, "vision_cfg": vision, "text_cfg": text}
+    (folder / "conformance-tiny.json").write_text(json.dumps(model))
+    open_clip.add_model_config(folder / "conformance-tiny.json")
+    torch.save(
+        open_clip.create_model("conformance-tiny").state_dict(),
+        folder / "open_clip_pytorch_model.bin",
+    )
+    (folder / "open_clip_config.json").write_text(
+        json.dumps({"model_cfg": model, "preprocess_cfg": PIXELS})
+    )
+    return _part("embedders", "open-clip", model=str(folder), device="cpu")
+
+
+def _embedded(_folder: Path, _stack: ExitStack) -> Factory:
+    # Opening the real tower takes seconds: copies share what one of them has opened.
+    opened = part_class("embedders", "embedded")(threads=2)
+    opened.embed_prepared([opened.prepare(material.images()[0])])
+    return lambda: copy.copy(opened)
+
+
+def _inception(folder: Path, _stack: ExitStack) -> Factory:
+    """Save a TorchScript file with the interface of the usual FID network."""
+    import torch
+
+    class Features(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv = torch.nn.Conv2d(3, 5, 3, stride=4)
+
+        def forward(self, images: torch.Tensor, return_features: bool = False) -> torch.Tensor:  # noqa: FBT001, FBT002 - as it is called
+            maps = self.conv(images.float() / 127.5 - 1.0)
+            return (
+                maps.mean(dim=[2, 3])
+                if return_features
+                else torch.softmax(maps.mean(dim=[2, 3]), dim=1)
+            )
+
+    torch.manual_seed(0)
+    with warnings.catch_warnings():
+        warnings.filterwarnings(
+            "ignore", message=".*torch.jit.*deprecated", category=DeprecationWarning
+        )
+        torch.jit.script(Features()).save(str(folder / "inception.pt"))
+    return _part("embedders", "inception", path=folder / "inception.pt", side=32)
+
+
+BUILDERS: dict[tuple[str, str], Builder] = {
+    ("classifiers", "callable"): _plain(
+        "classifiers", "callable", function=mean_colour_probabilities, class_names=NAMES
+    ),
+    ("classifiers", "endpoint"): _endpoint,
+    ("classifiers", "onnx"): _onnx_classifier,
+    ("classifiers", "sklearn"): _sklearn,
+    ("classifiers", "timm"): _timm,
+    ("classifiers", "torch"): _torch,
+    ("classifiers", "transformers"): _transformers_classifier,
+    ("embedders", "aligned"): _aligned,
+    ("embedders", "embedded"): _embedded,
+    ("embedders", "given-embeddings"): _given_embeddings,
+    ("embedders", "inception"): _inception,
+    ("embedders", "onnx-pair"): _onnx_pair,
+    ("embedders", "open-clip"): _open_clip,
+    ("embedders", "transformers"): _transformers_embedder,
+}

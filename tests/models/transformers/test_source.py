@@ -1,0 +1,87 @@
+import socket
+import sys
+
+import pytest
+
+from weakspot.core.errors import ConfigError, MissingExtraError, ModelError, UnavailableError
+from weakspot.models.transformers.source import TransformersSettings, TransformersSource, first_line
+
+
+def _source(model, **options):
+    return TransformersSource(TransformersSettings(model=str(model), device="cpu", **options))
+
+
+def test_model__missing_library_is_named_with_the_install_command(monkeypatch, saved):
+    folder = saved("llama")
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'weakspot\[hub\]'"):
+        _source(folder).model("AutoModelForCausalLM")
+
+
+def test_model__kind_of_number(saved):
+    assert (
+        str(_source(saved("llama"), dtype="bfloat16").model("AutoModelForCausalLM").dtype)
+        == "torch.bfloat16"
+    )
+    with pytest.raises(ConfigError, match="int8"):
+        _source(saved("llama"), dtype="int8").model("AutoModelForCausalLM")
+
+
+def test_model__numbers_as_they_are_stored(saved, tmp_path):
+    _source(saved("llama"), dtype="float16").model("AutoModelForCausalLM").save_pretrained(tmp_path)
+    halves = _source(tmp_path, dtype="auto")
+    assert str(halves.model("AutoModelForCausalLM").dtype) == "torch.float16"
+    assert halves.identity("x") == _source(tmp_path, dtype="float16").identity("x")
+
+
+def test_model__spread_by_accelerate(saved):
+    settings = TransformersSettings(model=str(saved("llama")), device_map="auto")
+    source = TransformersSource(settings)
+    assert source._loading()["device_map"] == "auto"
+    assert source.model("AutoModelForCausalLM").device.type in ("cpu", "cuda", "mps")
+
+
+def test_settings__wrong_ways_to_load(saved):
+    with pytest.raises(ConfigError, match=r"(?s)quantise: must be one of .*give one of them"):
+        TransformersSettings(model="x", quantise="2-bit", device="cpu", device_map="auto")
+    with pytest.raises(UnavailableError, match="pip install bitsandbytes"):
+        TransformersSource(TransformersSettings(model=str(saved("llama")), quantise="4-bit")).model(
+            "AutoModelForCausalLM"
+        )
+
+
+def test_load__nothing_is_printed(saved, capfd):
+    _source(saved("llama")).model("AutoModelForCausalLM")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_load__weights_that_are_damaged(saved, tmp_path):
+    for path in saved("llama").iterdir():
+        (tmp_path / path.name).write_bytes(
+            path.read_bytes()[: -1000 if path.suffix == ".safetensors" else None]
+        )
+    with pytest.raises(ModelError, match="cannot load the model: Error while deserializing"):
+        _source(tmp_path).model("AutoModelForCausalLM")
+
+
+def test_load__folder_without_a_model_asks_no_network(tmp_path, monkeypatch):
+    def refuse(*arguments, **options):
+        raise AssertionError("the network was asked")
+
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    with pytest.raises(ModelError, match="cannot load the model"):
+        _source(tmp_path).load("AutoConfig")
+
+
+def test_running__errors_of_a_model_are_named():
+    source = _source("some/model")
+    with (
+        pytest.raises(ModelError, match="The model cannot answer: out of memory Where: some/model"),
+        source.running(),
+    ):
+        raise RuntimeError("out of memory\nTried to allocate 3 GiB")
+
+
+def test_first_line__of_anything():
+    assert first_line(ValueError("a\nb")) == "a"
+    assert first_line(ValueError()) == "ValueError"
