@@ -34,7 +34,7 @@ from weakspot.testing.planted import plant
 from weakspot.testing.planted_problems import rare
 
 BATCH = 8
-MOST_ERROR = 0.15
+MAX_ERROR = 0.15
 CPU_PRICE, GPU_PRICE = 0.60, 1.20
 CORES = 16
 NETWORK = 1.25e9
@@ -144,7 +144,7 @@ def check(n_rows: int) -> bool:
             n_rows / measured_rate(engine, work, cost.table_seconds),
         )
         error = taken / predicted - 1
-        agreed &= abs(error) <= MOST_ERROR
+        agreed &= abs(error) <= MAX_ERROR
         print(
             f"| {kind} | {workers} | {machines * streams} | {read} | {model} | {table} | {expected.bottleneck} | {predicted:.2f} "
             f"| {taken:.2f} | {100 * error:+.0f} % |",
@@ -304,7 +304,7 @@ def main() -> None:
     scans(chosen.rows)
     proof()
     agreed = chosen.no_check or check(chosen.check_rows)
-    assert agreed, f"prediction and measurement must agree within {MOST_ERROR:.0%}"
+    assert agreed, f"prediction and measurement must agree within {MAX_ERROR:.0%}"
 
 
 if __name__ == "__main__":

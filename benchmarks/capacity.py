@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from weakspot.core.errors import ConfigError
 
 SECONDS_AN_HOUR = 3600.0
-MOST_MEMBERS = 100_000
+MAX_MEMBERS = 100_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,7 +156,7 @@ def members_needed(
             given=(rate_inside, rate_outside),
         )
     n_failures = 1
-    for n_members in range(1, MOST_MEMBERS):
+    for n_members in range(1, MAX_MEMBERS):
         while (
             n_failures <= n_members
             and bdtrc(n_failures - 1, n_members, rate_outside) > alpha / n_tests

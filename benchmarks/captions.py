@@ -36,7 +36,7 @@ DIMENSION = 512
 N_SAMPLES = 2_000
 N_NOISE = 8_192
 LOUDNESS = 0.6
-MOST_GROWTH_MB = 64
+MAX_GROWTH_MB = 64
 RIGHT_WORDS = ("adjective0", "place0")
 
 
@@ -165,10 +165,10 @@ def main() -> None:
         f"{rows[-1]['captions']:,} captions: {rows[-1]['microseconds_a_caption']} us a caption beside the text side"
     )
     print(
-        f"memory, {rows[-2]['captions']:,} to {rows[-1]['captions']:,} captions: +{growth} MB (wanted <= {MOST_GROWTH_MB})"
+        f"memory, {rows[-2]['captions']:,} to {rows[-1]['captions']:,} captions: +{growth} MB (wanted <= {MAX_GROWTH_MB})"
     )
     print(f"the right name won: {is_right}; every caption was tried: {is_complete}")
-    if not (is_right and is_complete and growth <= MOST_GROWTH_MB):
+    if not (is_right and is_complete and growth <= MAX_GROWTH_MB):
         raise SystemExit(1)
 
 

@@ -27,7 +27,7 @@ MAX_ORDER = 3
 FLOOR = 10
 QUANTILE = 1.959963984540054
 BOUNDS = {"python_loop": 1000.0, "best_group_by": 20.0, "large_duckdb": 8.0}
-MOST_MEMORY_MB = 1000.0
+MAX_MEMORY_MB = 1000.0
 N_REPEATS = 12
 
 
@@ -355,7 +355,7 @@ def main():
     if "large_peak_mb" in found:
         peak = found["large_peak_mb"]
         print(
-            f"peak memory: {peak:.0f} MB, wanted below {MOST_MEMORY_MB:.0f} MB: {'yes' if peak < MOST_MEMORY_MB else 'NO'}"
+            f"peak memory: {peak:.0f} MB, wanted below {MAX_MEMORY_MB:.0f} MB: {'yes' if peak < MAX_MEMORY_MB else 'NO'}"
         )
 
 

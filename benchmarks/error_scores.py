@@ -18,8 +18,8 @@ from weakspot.discover.error_score import error_score_null, error_scores, phrase
 
 DIMENSION = 512
 N_THRESHOLDS = 1000
-MOST_OF_PRODUCT = 2.5
-LEAST_OF_LOOP = 10.0
+MAX_OF_PRODUCT = 2.5
+MIN_OF_LOOP = 10.0
 
 
 def best_time(function: Callable[[], object], n_repeats: int) -> float:
@@ -93,10 +93,10 @@ def main() -> None:
     }
     print(json.dumps({name: round(value, 4) for name, value in figures.items()}))
     print(
-        f"product and exact scores: {figures['of_product']:.2f} times the product alone (wanted: at most {MOST_OF_PRODUCT})"
+        f"product and exact scores: {figures['of_product']:.2f} times the product alone (wanted: at most {MAX_OF_PRODUCT})"
     )
     print(
-        f"exact scores: {figures['of_loop']:.0f} times faster than the loop (wanted: at least {LEAST_OF_LOOP:.0f})"
+        f"exact scores: {figures['of_loop']:.0f} times faster than the loop (wanted: at least {MIN_OF_LOOP:.0f})"
     )
 
 

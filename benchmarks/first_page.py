@@ -31,7 +31,7 @@ from weakspot.testing.planted import CHUNK, plant
 from weakspot.testing.planted_problems import rare
 
 TOKEN = "benchmark-of-the-first-page"
-LONGEST_SECONDS = 1.0
+MAX_SECONDS = 1.0
 SETTINGS = """\
 [data]
 source = "predictions.parquet"
@@ -197,7 +197,7 @@ def measure(server: subprocess.Popen, begun: float, settle: float) -> None:
         for path in paths:
             status, first, n_bytes = browser.ask(path)
             again = browser.ask(path)[1]
-            note = "" if first <= LONGEST_SECONDS else "  <-- longer than a second"
+            note = "" if first <= MAX_SECONDS else "  <-- longer than a second"
             print(
                 f"{page:11s} {path:38s} {status}  first {first:7.3f} s  again {again:7.3f} s  {n_bytes / 1000:9.1f} kB{note}"
             )

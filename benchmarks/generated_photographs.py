@@ -43,7 +43,7 @@ from weakspot.run.wiring import build_classifier
 N_EACH, N_COUNTERFACTUAL = 30, 40
 USUAL = {Split.TRAIN: 60, Split.VALIDATION: 40, Split.TEST: 20}
 RARE = {Split.TRAIN: 4, Split.VALIDATION: 44, Split.TEST: 24}
-LEAST_RED = 0.12
+MIN_RED = 0.12
 
 Photographs = Callable[[Path], Iterator[tuple[str, bool, bytes]]]
 
@@ -83,7 +83,7 @@ def cars(work: Path) -> Iterator[tuple[str, bool, bytes]]:
         for photo in small_photographs(work, "data_batch_1", kind, 900):
             stream = io.BytesIO()
             photo.image.save(stream, format="PNG")
-            is_red = colour_share(photo.image, "red") >= LEAST_RED
+            is_red = colour_share(photo.image, "red") >= MIN_RED
             yield kind, is_red and kind == "automobile", stream.getvalue()
 
 

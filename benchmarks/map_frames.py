@@ -19,7 +19,7 @@ from pathlib import Path
 from first_page import TOKEN, build
 from playwright.sync_api import Page, sync_playwright
 
-LEAST_FRAMES = 30.0
+MIN_FRAMES = 30.0
 CHROMIUM = "/usr/bin/chromium"
 ARGUMENTS = (
     "--no-sandbox",
@@ -149,7 +149,7 @@ def main() -> None:
     print(json.dumps(figures))
     rate = figures["map"]["frames_a_second"]
     print(
-        f"{rate:.1f} frames a second with {figures['points']} points (wanted: at least {LEAST_FRAMES:.0f})"
+        f"{rate:.1f} frames a second with {figures['points']} points (wanted: at least {MIN_FRAMES:.0f})"
     )
 
 

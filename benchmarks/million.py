@@ -25,7 +25,7 @@ HOME = Path.home() / ".cache/weakspot/bench/million"
 LOOP = ("ingest", "embed", "classify", "discover", "verify", "repair", "report")
 METHODS = ("attributes", "keywords", "mixture", "spotlight", "uncommon-attributes")
 LISTED = 50
-MOST_MB = 8 * 1024
+MAX_MB = 8 * 1024
 
 
 def run_stage(folder: Path, stage: str) -> dict:
@@ -76,7 +76,7 @@ def stage_table(measured: list[dict]) -> str:
     ]
     seconds, cpu = (sum(one[name] for one in measured) for name in ("seconds", "cpu"))
     most, disk = max(one["VmHWM"] for one in measured), sum(one["disk"] for one in measured)
-    verdict = f"within {MOST_MB:,} MB" if most <= MOST_MB else f"MORE than {MOST_MB:,} MB"
+    verdict = f"within {MAX_MB:,} MB" if most <= MAX_MB else f"MORE than {MAX_MB:,} MB"
     lines.append(f"| all | {seconds:.1f} | {cpu:.1f} | {most:,} | | | {disk:,} | {verdict} |")
     return "\n".join(lines)
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from weakspot.core.arrays import generator
 from weakspot.core.statistics import CORRECTIONS, adjusted_p_values, fisher_ps
-from weakspot.verify.holdout import EQUAL_PART, LARGEST_WEIGHT
+from weakspot.verify.holdout import EQUAL_PART, MAX_WEIGHT
 
 ALPHA, SCREEN_P, MOST = 0.1, 0.05, 200
 
@@ -96,7 +96,7 @@ def fast_confirmed(discovery_p, confirmation_p, *, correction, weights, alpha, m
     raw = (
         np.ones(len(chosen))
         if weights == "equal"
-        else np.maximum(discovery_p[chosen], LARGEST_WEIGHT**-2.0) ** -0.5
+        else np.maximum(discovery_p[chosen], MAX_WEIGHT**-2.0) ** -0.5
     )
     groups = np.zeros(len(chosen)) if methods is None or weights == "pooled" else methods[chosen]
     shares = np.ones(len(chosen))

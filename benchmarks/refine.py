@@ -44,7 +44,7 @@ SHARES = (
     ("by images of mere classes", "shared_random"),
     ("on test", "shared_test"),
 )
-WANTED_RATIO, MOST_LOST, WANTED_SHARED = 2.0, 0.01, 0.75
+WANTED_RATIO, MAX_LOST, WANTED_SHARED = 2.0, 0.01, 0.75
 
 
 def interval(values):
@@ -108,7 +108,7 @@ def individual_lines(title, refinements):
     shares = [one.arm(REFINE).share for one in refinements]
     many = f"{ratio(refinements):.1f}x (95 % interval {low:.1f} to {high:.1f})"
     yield f"  refine / random, held-out: {many}; wanted {WANTED_RATIO:g}x"
-    points = f"{100 * lost:.2f} ±{100 * half:.2f} points; wanted at most {100 * MOST_LOST:g}"
+    points = f"{100 * lost:.2f} ±{100 * half:.2f} points; wanted at most {100 * MAX_LOST:g}"
     yield f"  clean lost: {points}; {min(shares):.0%} to {max(shares):.0%} of the way"
 
 

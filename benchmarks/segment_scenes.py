@@ -24,10 +24,10 @@ Kind = Literal["one", "cut", "heap"]
 SIDE = 320
 SHARES: dict[Kind, float] = {"one": 0.55, "cut": 0.15, "heap": 0.3}
 DRAWN = "cartoon|mirror|outlined"
-FEWEST_COLOURS = 150
+MIN_COLOURS = 150
 NATURE_SHARE = 0.4
 BESIDE_SHARE = 0.2
-LEAST_SHARE = 0.02
+MIN_SHARE = 0.02
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -77,7 +77,7 @@ def scenes(given: Material, n: int, *, seed: int) -> Iterator[TrueScene]:
     for number in order:
         kind: Kind = rng.choice(list(SHARES), p=list(SHARES.values()))
         scene = _scene(given, given.stamps[number], kind, rng)
-        if scene.truth.mean() >= LEAST_SHARE:
+        if scene.truth.mean() >= MIN_SHARE:
             yield scene
 
 
@@ -173,7 +173,7 @@ def _has_outline(values: ByteArray) -> bool:
     if (alpha > 250).mean() > 0.97 or (alpha > 128).mean() < 0.05:
         return False
     colours = np.unique(values[..., :3][alpha > 128] // 8, axis=0)
-    return len(colours) >= FEWEST_COLOURS
+    return len(colours) >= MIN_COLOURS
 
 
 def half_of(name: object) -> int:

@@ -17,7 +17,7 @@ import argparse
 from dataclasses import replace
 
 import numpy as np
-from sequential_worlds import ALPHA, DESIGN, GAIN, KNOWN_GAIN, MOST_CAPTIONS, World, mean_of, show
+from sequential_worlds import ALPHA, DESIGN, GAIN, KNOWN_GAIN, MAX_CAPTIONS, World, mean_of, show
 
 from weakspot.core.arrays import generator
 from weakspot.core.statistics import fisher_ps, q_values
@@ -117,18 +117,18 @@ def kinds_of_evidence(n_paths):
                 ]
             )
             needed["product of bets"].append(
-                _first(looks, ours >= np.log(MOST_CAPTIONS / ALPHA), most)
+                _first(looks, ours >= np.log(MAX_CAPTIONS / ALPHA), most)
             )
             for size in (1, 4):
                 bets = _blocks(predictions, baseline, size)
                 needed[f"blocks 1:{size}"].append(
-                    _first(np.arange(1, len(bets) + 1), bets >= np.log(MOST_CAPTIONS / ALPHA), most)
+                    _first(np.arange(1, len(bets) + 1), bets >= np.log(MAX_CAPTIONS / ALPHA), most)
                 )
             # A fifth of alpha for the bound, the rest for the captions.
             bound = rate_interval(int(baseline.sum()), n_baseline, level=1 - 2 * 0.2 * ALPHA)[1]
             bets = _against_bound(counts, looks, bound)
             needed["upper bound"].append(
-                _first(looks, bets >= np.log(MOST_CAPTIONS / (0.8 * ALPHA)), most)
+                _first(looks, bets >= np.log(MAX_CAPTIONS / (0.8 * ALPHA)), most)
             )
         for kind, values in needed.items():
             show(

@@ -10,10 +10,10 @@ from weakspot.core.failures import FailureCriterion
 from weakspot.generate.search.series import SampledImages
 from weakspot.generate.search.trials import CaptionTrials, SequentialDesign
 
-ALPHA, GAIN, MOST_CAPTIONS = 0.05, 0.1, 40
+ALPHA, GAIN, MAX_CAPTIONS = 0.05, 0.1, 40
 
 
-DESIGN = SequentialDesign(alpha=ALPHA, smallest_gain=GAIN, most_captions=MOST_CAPTIONS)
+DESIGN = SequentialDesign(alpha=ALPHA, smallest_gain=GAIN, most_captions=MAX_CAPTIONS)
 
 
 KNOWN_GAIN = 0.3

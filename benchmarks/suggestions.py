@@ -30,8 +30,8 @@ from weakspot.words.wordnet import ancestors
 
 RATES = 0.75, 0.08
 N_PER_KIND = 45
-LEAST_CAPTIONS = 3
-FEWEST_INSIDE = 15
+MIN_CAPTIONS = 3
+MIN_INSIDE = 15
 CLASSES = {
     "dog": "dog dogs puppy",
     "man": "man men guy",
@@ -161,7 +161,7 @@ def spoken_cases(pairs: Path, projection: TextProjection) -> list[Case]:
 
     found = []
     for name, truths in SPOKEN.items():
-        own = how_often(CLASSES[name]) >= LEAST_CAPTIONS
+        own = how_often(CLASSES[name]) >= MIN_CAPTIONS
         for truth in truths:
             words, said = SAID[truth]
             times = how_often(words)
@@ -189,7 +189,7 @@ def hidden_cases(classes: Path, projection: TextProjection) -> list[Case]:
         inside = np.array([hidden in above[label] for label in labels])[own]
         few = np.arange(int(own.sum())) % max(1, int(own.sum()) // 400) == 0
         kept = few | inside if inside.mean() < 0.2 else few
-        if FEWEST_INSIDE <= inside[kept].sum() < kept.sum() * 0.6:
+        if MIN_INSIDE <= inside[kept].sum() < kept.sum() * 0.6:
             found.append(
                 Case(
                     name=name,

@@ -49,7 +49,7 @@ from weakspot.lab.align.remembering import (
 from weakspot.models.embedded.encoder import PROJECTION_PATH
 from weakspot.models.text_side import TextMemory, TextProjection, bare_phrase
 
-LEAST_CAPTIONS = 15
+MIN_CAPTIONS = 15
 BLEND = 0.5
 
 
@@ -67,7 +67,7 @@ def caption_words(path: Path) -> set[str]:
     return {
         word
         for word, count in counts.items()
-        if count >= LEAST_CAPTIONS and len(word) > 2 and word not in SMALL_WORDS
+        if count >= MIN_CAPTIONS and len(word) > 2 and word not in SMALL_WORDS
     }
 
 

@@ -43,9 +43,9 @@ from weakspot.models.text_side import TextMemory, TextProjection, bare_phrase
 from weakspot.words.captions import built_in_vocabulary, content_words
 from weakspot.words.wordnet import ancestors
 
-FEWEST_OF_CLASSES, FEWEST_OF_KIND = 8, 4
+MIN_OF_CLASSES, MIN_OF_KIND = 8, 4
 DOMAINS = ("animal", "person", "food", "foodstuff", "produce", "plant", "artifact", "object")
-FEWEST_RELATIVES, MOST_OF_KIND = 10, 300
+MIN_RELATIVES, MAX_OF_KIND = 10, 300
 WEAK = (
     "It hardly knows where a thing stands in the image, from where it is seen, relations and exact numbers; kinds that nobody taught "
     "it are not told. Words for surfaces, backgrounds, rain, fog and what is hidden were measured on made images: on photographs they "
@@ -93,16 +93,12 @@ def from_classes(folder: Path, centre: Callable) -> tuple[ToldImages, ToldImages
     for name, own in above.items():
         for one in own:
             below.setdefault(one, []).append(name)
-    broad = {one for one, own in below.items() if 1 < len(own) <= MOST_OF_KIND}
+    broad = {one for one, own in below.items() if 1 < len(own) <= MAX_OF_KIND}
     truths_of_kinds, compared = {}, {}
     for name in dict.fromkeys([*names, *sorted(broad)]):
         own = {*below.get(name, ()), *({name} & above.keys())}
         near = next(
-            (
-                one
-                for one in ancestors(name)
-                if len(below.get(one, ())) >= len(own) + FEWEST_RELATIVES
-            ),
+            (one for one in ancestors(name) if len(below.get(one, ())) >= len(own) + MIN_RELATIVES),
             None,
         )
         if near is not None:
@@ -113,7 +109,7 @@ def from_classes(folder: Path, centre: Callable) -> tuple[ToldImages, ToldImages
         embeddings=images,
         truths=truths_of_kinds,
         compared=compared,
-        fewest=FEWEST_OF_KIND,
+        fewest=MIN_OF_KIND,
     )
     domains = {
         name: next((one for one in DOMAINS if one in own), "") for name, own in above.items()
@@ -124,7 +120,7 @@ def from_classes(folder: Path, centre: Callable) -> tuple[ToldImages, ToldImages
         embeddings=images,
         truths=truths,
         compared={word: np.isin(domain, domain[own]) for word, own in truths.items()},
-        fewest=FEWEST_OF_CLASSES,
+        fewest=MIN_OF_CLASSES,
     )
     return words, kinds
 

@@ -81,7 +81,7 @@ N_PHOTOGRAPHS = {LEARN: 34, MEASURE: 26}
 N_COMPOSED = {LEARN: 16, MEASURE: 14}
 N_VIEWS = 10
 N_SIZED = {LEARN: 28, MEASURE: 20}
-CLOSE_UP_SHARE, SMALLEST_CLOSE_UP = 0.45, 20
+CLOSE_UP_SHARE, MIN_CLOSE_UP = 0.45, 20
 
 
 @dataclass(frozen=True)
@@ -195,7 +195,7 @@ def _sized(
             )
             made.append(Drawn(f"{part}-size", scene, what, place(cutout, ground, rng, scale=scale)))
         trimmed = cutout.crop(cutout.getchannel("A").getbbox())
-        side = max(int(min(trimmed.size) * CLOSE_UP_SHARE), SMALLEST_CLOSE_UP)
+        side = max(int(min(trimmed.size) * CLOSE_UP_SHARE), MIN_CLOSE_UP)
         left, top = (trimmed.width - side) // 2, (trimmed.height - side) // 2
         flat = Image.new("RGB", trimmed.size, (200, 200, 200))
         flat.paste(trimmed, (0, 0), trimmed)

@@ -29,7 +29,7 @@ from weakspot.verify.labels import LabelChecker
 
 TOP_1 = FailureCriterion()
 FIRST_SEED = 10_000
-MOST_WORLDS = 4
+MAX_WORLDS = 4
 
 
 def slices_of(row: Row, discovery: SampleSet, seed: int) -> list[FailureSlice]:
@@ -71,7 +71,7 @@ def causes_of(row: Row, seed: int) -> Iterator[Cause]:
 def count_causes(row: Row, n_slices: int, *, first_seed: int = FIRST_SEED) -> Counter[Cause]:
     """Return how often each cause is stated in a row, over at least so many slices where there are enough worlds."""
     found: Counter[Cause] = Counter()
-    for seed in range(first_seed, first_seed + MOST_WORLDS * n_slices):
+    for seed in range(first_seed, first_seed + MAX_WORLDS * n_slices):
         found.update(causes_of(row, seed))
         if found.total() >= n_slices:
             break

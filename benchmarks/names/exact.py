@@ -25,7 +25,7 @@ from weakspot.testing.planted_problems import PlantedProblem
 from weakspot.testing.scenes import FACTORS
 
 N_SAMPLES, FIRST_SEED = 1200, 500
-LEAST_AGREEMENT = 0.5
+MIN_AGREEMENT = 0.5
 ASKED = {
     "colour": FACTORS["colour"],
     "background": tuple(value for value in FACTORS["background"] if value != "plain"),
@@ -77,7 +77,7 @@ def answer_of(problem: PlantedProblem, seed: int) -> Answer:
         value = 2 * int((inside & wanted).sum()) / max(1, int(inside.sum() + wanted.sum()))
         best, agreement = (found, value) if value > agreement else (best, agreement)
     key, kind = f"{problem.class_name} {problem.value}", problem.factor
-    if best is None or agreement < LEAST_AGREEMENT:
+    if best is None or agreement < MIN_AGREEMENT:
         return Answer(
             key=key, kind_of_word=kind, verdict="not found", agreement=round(agreement, 2)
         )

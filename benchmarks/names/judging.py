@@ -13,7 +13,7 @@ from weakspot.core.run import RunRecord
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
 
-LEAST_AGREEMENT = 0.5
+MIN_AGREEMENT = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +58,7 @@ def best_slice(
         ((_agreement(one, samples, is_member), -place) for place, one in enumerate(own)),
         reverse=True,
     )
-    if not agreed or agreed[0][0] < LEAST_AGREEMENT:
+    if not agreed or agreed[0][0] < MIN_AGREEMENT:
         return None, round(agreed[0][0], 2) if agreed else 0.0
     return own[-agreed[0][1]], round(agreed[0][0], 2)
 

@@ -24,7 +24,7 @@ from names.slices import GROUNDED, UNCLEAR, Planted
 SHARE_CHANGED = 0.25
 FAILS_INSIDE, FAILS_OUTSIDE = 0.7, 0.08
 OTHER = "something else"
-LEAST_COLOURED = 0.12
+MIN_COLOURED = 0.12
 HUES = {"red": (243, 10), "blue": (145, 180)}
 """First and last hue of 256; red lies at both ends."""
 N_SEARCHED, N_LOOKED_AT = 900, 200
@@ -97,7 +97,7 @@ def _photographs(
 
 def _is_member(planted: Planted, photograph: Photograph, number: int) -> bool:
     if planted.chosen in HUES:
-        return colour_share(photograph.image, planted.chosen) >= LEAST_COLOURED
+        return colour_share(photograph.image, planted.chosen) >= MIN_COLOURED
     return (
         number in GROUNDED if planted.chosen == "grounded" else photograph.kind in planted.members
     )
@@ -146,8 +146,8 @@ def _balanced(
     shares = [colour_share(photograph.image, colour) for photograph, _ in shown]
     n_members = round(SHARE_CHANGED * n_all)
     pairs = list(zip(shown, shares, strict=True))
-    members = [one for one, share in pairs if share >= LEAST_COLOURED][:n_members]
-    other = [one for one, share in pairs if share < LEAST_COLOURED / 6]
+    members = [one for one, share in pairs if share >= MIN_COLOURED][:n_members]
+    other = [one for one, share in pairs if share < MIN_COLOURED / 6]
     return members + other[: n_all - n_members]
 
 

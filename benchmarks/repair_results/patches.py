@@ -10,7 +10,7 @@ import numpy as np
 
 from weakspot.core.arrays import ByteArray, DoubleArray, FloatArray, IntArray, generator
 
-LEAST_VARIANCE = 10.0
+MIN_VARIANCE = 10.0
 CHUNK = 128
 
 
@@ -101,7 +101,7 @@ def _halves(middle: int) -> tuple[slice, slice]:
 def _contrast(patches: FloatArray) -> FloatArray:
     centred = patches - patches.mean(axis=1, keepdims=True)
     return np.asarray(
-        centred / np.sqrt(centred.var(axis=1, keepdims=True) + LEAST_VARIANCE), dtype=np.float32
+        centred / np.sqrt(centred.var(axis=1, keepdims=True) + MIN_VARIANCE), dtype=np.float32
     )
 
 

@@ -6,7 +6,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from tests.heron_record import class_finding, evidence_of, heron_record, slice_of
 
-from weakspot.cli.results import MOST_LINES, answer_lines, show_run
+from weakspot.cli.results import MAX_LINES, answer_lines, show_run
 from weakspot.core.evidence import ClassFindingKind, Verdict
 from weakspot.core.run import Advice, AdviceKind, CheckState, ClassifierFacts, PreflightCheck
 from weakspot.report.first_answer import first_answer
@@ -84,7 +84,7 @@ def _crowded(record):
 @pytest.mark.parametrize("width", [40, 80, 200])
 def test_answer_lines__crowded__fifteen_lines_that_fit(record, here, width):
     lines = _lines(_crowded(record), here, width)
-    assert len(lines) <= MOST_LINES
+    assert len(lines) <= MAX_LINES
     ends = [line for line in lines if line.startswith(("Next", "Report"))]
     assert all(cell_len(line) <= width for line in lines if line not in ends)
     assert any(re.match(r"  worst \d of 300 +right", line) for line in lines)

@@ -150,7 +150,7 @@ def test_compile_beside__a_process_that_cannot_start(folder, compiler, told, tel
 def test_compile_beside__a_process_that_takes_too_long(folder, compiler, told, tell, monkeypatch):
     compile_beside([sys.executable, "-c", "import time; time.sleep(60)"], tell=tell)
     process = compiler._process
-    monkeypatch.setattr(compiled, "_LONGEST_SECONDS", 0.01)
+    monkeypatch.setattr(compiled, "_MAX_SECONDS", 0.01)
     try:
         kernel()(add_up)
         kernel()(add_up)

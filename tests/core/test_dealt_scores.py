@@ -35,7 +35,7 @@ def test_sums__scores_stay_in_their_bin_and_shares_count():
 def test_sums__same_seed_same_sums_however_many_at_once(monkeypatch):
     scores, members = np.arange(30) < 9, [np.arange(30) < 10]
     whole = _sums(scores, [np.arange(30)], members, n_draws=700)
-    monkeypatch.setattr(group_tests, "MOST_NUMBERS", 50)
+    monkeypatch.setattr(group_tests, "MAX_NUMBERS", 50)
     assert _sums(scores, [np.arange(30)], members, n_draws=700).tolist() == whole.tolist()
 
 

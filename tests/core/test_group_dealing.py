@@ -48,7 +48,7 @@ def test_deal_anew__how_a_table_numbers_groups_does_not_matter():
 
 def test_deal_anew__many_draws_are_made_in_parts(monkeypatch):
     failed = np.arange(200) < 50
-    monkeypatch.setattr("weakspot.core.group_tests.LARGEST_BLOCK", 600)
+    monkeypatch.setattr("weakspot.core.group_tests.MAX_BLOCK", 600)
     dealt = deal_anew(failed, FIVES, 10, np.random.default_rng(0))
     assert dealt.shape == (10, 200)
     assert (dealt.sum(axis=1) == 50).all()

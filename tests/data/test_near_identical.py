@@ -121,7 +121,7 @@ def test_group_near_identical__same_every_time():
 def test_class_pairs__every_close_pair_and_no_other(
     n_dimensions, most_compared, compared_whole, monkeypatch
 ):
-    monkeypatch.setattr(duplicates, "MOST_COMPARED", most_compared)
+    monkeypatch.setattr(duplicates, "MAX_COMPARED", most_compared)
     monkeypatch.setattr(duplicates, "COMPARED_WHOLE", compared_whole)
     random = np.random.default_rng([8, n_dimensions])
     embeddings = _objects(random, 150, 3, jitter=0.08, n_dimensions=n_dimensions)

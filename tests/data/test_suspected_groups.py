@@ -115,6 +115,6 @@ def test_suspect_names__without_embeddings_outcomes_tell():
 
 
 def test_suspect_names__of_large_classes_the_first_files_are_looked_at(monkeypatch):
-    monkeypatch.setattr("weakspot.data.groups.MOST_IMAGES", 200)
+    monkeypatch.setattr("weakspot.data.groups.MAX_IMAGES", 200)
     embeddings = _objects(np.random.default_rng(0))
     assert "of 200 evaluation images" in suspect_names(_samples(embeddings, _numbered(300)), "clip")

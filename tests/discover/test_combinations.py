@@ -69,11 +69,11 @@ def test_count_combinations__blocks_and_threads_give_what_single_passes_give(mon
     codes = draws.integers(0, [3, 4, 5, 3, 7, 2, 6, 4, 3], (30_000, 9)).astype(np.uint8)
     failed = draws.random(30_000) < 0.2
     found = count_combinations(codes, failed, min_support=5, n_threads=1)
-    monkeypatch.setattr("weakspot.discover.combinations.LEAST_WORK_PER_THREAD", 1_000)
+    monkeypatch.setattr("weakspot.discover.combinations.MIN_WORK_PER_THREAD", 1_000)
     threaded = count_combinations(codes, failed, min_support=5, n_threads=3)
-    monkeypatch.setattr("weakspot.discover.combinations.LARGEST_TABLE", 1)
+    monkeypatch.setattr("weakspot.discover.combinations.MAX_TABLE", 1)
     plain = count_combinations(codes, failed, min_support=5, n_threads=1)
-    monkeypatch.setattr("weakspot.discover.combinations.MOST_CELLS", 300)
+    monkeypatch.setattr("weakspot.discover.combinations.MAX_CELLS", 300)
     in_pieces = count_combinations(codes, failed, min_support=5, n_threads=2)
     for other in (threaded, plain, in_pieces):
         for name in ("attributes", "codes", "n_inside", "failed_inside"):
@@ -129,7 +129,7 @@ def test_count_combinations__refuses_what_it_cannot_count(codes, options, match)
 
 
 def test_count_combinations__too_many_combinations_are_refused(monkeypatch):
-    monkeypatch.setattr("weakspot.discover.combinations.MOST_COMBINATIONS", 5)
+    monkeypatch.setattr("weakspot.discover.combinations.MAX_COMBINATIONS", 5)
     with pytest.raises(InputError, match="more than 5 combinations"):
         count_combinations(np.arange(20).reshape(10, 2).astype(np.uint8), np.zeros(10, bool))
 
@@ -202,9 +202,9 @@ def test_shuffled_failures__threads_and_pieces_change_nothing(monkeypatch):
     once = ShuffledFailures(
         CombinationCounter.of(codes, min_support=5, n_threads=1), failed
     ).maxima(8, np.random.default_rng(1))
-    monkeypatch.setattr("weakspot.discover.combinations.LEAST_WORK_PER_THREAD", 1)
-    monkeypatch.setattr("weakspot.discover.combinations.MOST_DEALT", 1_500)
-    monkeypatch.setattr("weakspot.discover.combinations.MOST_CELLS", 100)
+    monkeypatch.setattr("weakspot.discover.combinations.MIN_WORK_PER_THREAD", 1)
+    monkeypatch.setattr("weakspot.discover.combinations.MAX_DEALT", 1_500)
+    monkeypatch.setattr("weakspot.discover.combinations.MAX_CELLS", 100)
     again = ShuffledFailures(
         CombinationCounter.of(codes, min_support=5, n_threads=3), failed
     ).maxima(8, np.random.default_rng(1))

@@ -53,7 +53,7 @@ def test_family_test__chance_is_often_more_striking__no_sum_of_chances_stands_in
     failed = np.arange(120) < 30
     insides = [np.arange(120) < 10, *[draws.random(120) < 0.3 for _ in range(30)]]
     found = family_test(failed, None, insides, np.ones(31))
-    least = 1 / (1 + family_tests.MOST_DRAWS)
+    least = 1 / (1 + family_tests.MAX_DRAWS)
     assert 31 * found.own[0] < 0.1 * least
     assert found.among_all[0] >= 1.9 * least
 
@@ -94,11 +94,11 @@ def test_family_test__what_is_plainly_chance__draws_no_further(monkeypatch, n_in
     n_made, made[:] = sum(made), []
     monkeypatch.setattr(family_tests, "HOPELESS", 1.0)
     whole = family_tests._family_test(failed, None, insides, np.ones(10))
-    assert sum(made) == family_tests.MOST_DRAWS
+    assert sum(made) == family_tests.MAX_DRAWS
     if n_inside == 2:
         assert n_made == 2 * 512
         np.testing.assert_allclose(found.among_all, whole.among_all, atol=0.05)
     else:
         assert found.among_all.min() < 0.1
-        assert n_made == family_tests.MOST_DRAWS
+        assert n_made == family_tests.MAX_DRAWS
         np.testing.assert_array_equal(found.among_all, whole.among_all)

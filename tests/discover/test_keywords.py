@@ -367,7 +367,7 @@ def test_scored__chance_in_a_large_class__is_measured_on_a_part(monkeypatch):
         )[0]
 
     whole = measured()
-    monkeypatch.setattr(keywords, "MOST_SHUFFLED", 200)
+    monkeypatch.setattr(keywords, "MAX_SHUFFLED", 200)
     part = measured()
     assert sizes == [((1, 400), (400,), (400,)), ((1, 200), (200,), (200,))]
     assert part.p_value == whole.p_value == 0.01

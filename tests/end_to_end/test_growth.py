@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-MOST_BYTES_A_ROW = 100
+MAX_BYTES_A_ROW = 100
 SMALL, LARGE = 200_000, 800_000
 ASSEMBLE = """
 import sys
@@ -51,4 +51,4 @@ def peak_bytes(n_rows: int) -> int:
 
 
 def test_assemble__memory_grows_by_few_bytes_a_row():
-    assert (peak_bytes(LARGE) - peak_bytes(SMALL)) / (LARGE - SMALL) < MOST_BYTES_A_ROW
+    assert (peak_bytes(LARGE) - peak_bytes(SMALL)) / (LARGE - SMALL) < MAX_BYTES_A_ROW

@@ -23,7 +23,7 @@ HERE = Path(__file__).parent / "old_project"
 FACTS = json.loads((HERE / "facts.json").read_text(encoding="utf-8"))
 SHAPES, PACKED = FACTS["shapes"], FACTS["packed"]
 ADDRESS = re.compile(r"(http://\S+?)/#token=(\S+)")
-MOST_SECONDS = 600
+MAX_SECONDS = 600
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def command(folder: Path, *command_line: str, ends_with: int = 0) -> str:
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=MOST_SECONDS,
+        timeout=MAX_SECONDS,
         check=False,
     )
     assert done.returncode == ends_with, (

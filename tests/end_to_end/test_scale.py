@@ -9,8 +9,8 @@ import pytest
 
 CHILD = Path(__file__).with_name("scale_child.py")
 SMALL, LARGE = 10_000, 30_000
-MOST_BYTES_A_ROW = 8_000
-MOST_GROWTH_OF_READS = 1.5 * LARGE / SMALL
+MAX_BYTES_A_ROW = 8_000
+MAX_GROWTH_OF_READS = 1.5 * LARGE / SMALL
 
 
 @pytest.fixture(scope="module")
@@ -39,8 +39,8 @@ def test_the_loop_is_whole_at_both_sizes(measured):
 
 def test_memory_grows_by_a_bounded_number_of_bytes_a_row(measured):
     further = measured[LARGE]["bytes"] - measured[SMALL]["bytes"]
-    assert further / (LARGE - SMALL) < MOST_BYTES_A_ROW
+    assert further / (LARGE - SMALL) < MAX_BYTES_A_ROW
 
 
 def test_numbers_read_of_embeddings_grow_with_the_rows(measured):
-    assert measured[LARGE]["n_read"] < MOST_GROWTH_OF_READS * measured[SMALL]["n_read"]
+    assert measured[LARGE]["n_read"] < MAX_GROWTH_OF_READS * measured[SMALL]["n_read"]

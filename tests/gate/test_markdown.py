@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from weakspot.gate.formats import MARK, MOST_CHARACTERS, markdown_comment
+from weakspot.gate.formats import MARK, MAX_CHARACTERS, markdown_comment
 
 
 def test_markdown_comment__says_the_verdict_first(result):
@@ -38,7 +38,7 @@ def test_markdown_comment__all_checks_are_in_a_part_that_is_closed_at_first(resu
 @pytest.mark.parametrize("n_more", [0, 100, 2000])
 def test_markdown_comment__is_never_too_long_and_always_whole(result, n_more):
     comment = markdown_comment(result(n_more=n_more))
-    assert len(comment) <= MOST_CHARACTERS
+    assert len(comment) <= MAX_CHARACTERS
     assert comment.count("<details>") == comment.count("</details>") == 1
     assert "run-1" in comment
-    assert ("more." in comment) == (n_more > 0 and len(comment) > MOST_CHARACTERS // 2)
+    assert ("more." in comment) == (n_more > 0 and len(comment) > MAX_CHARACTERS // 2)

@@ -37,7 +37,7 @@ def _drawn(random, n_slices, *, drop=0.0, churn=0.05, margin=0.0):
 @pytest.fixture
 def few_flips(monkeypatch):
     monkeypatch.setattr(fall_tests, "N_FLIPS", 1500)
-    monkeypatch.setattr(fall_tests, "FEWEST_FLIPS", 1500)
+    monkeypatch.setattr(fall_tests, "MIN_FLIPS", 1500)
 
 
 @pytest.mark.parametrize(

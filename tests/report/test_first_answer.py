@@ -3,7 +3,7 @@ from tests.heron_record import class_finding, evidence_of, heron_record, slice_o
 
 from weakspot.core.evidence import ClassFindingKind, Share, Verdict
 from weakspot.core.run import CheckState, ClassifierFacts, PreflightCheck
-from weakspot.report.first_answer import MOST_CLASSES, MOST_FINDINGS, first_answer, first_findings
+from weakspot.report.first_answer import MAX_CLASSES, MAX_FINDINGS, first_answer, first_findings
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_first_answer__of_many_classes_those_that_certainly_do_worst(birds):
         n_samples=30_010, n_failed=960, per_class={**many, "tiny": (2, 2), "bad": (50, 45)}
     )
     answer = first_answer(birds.model_copy(update={"classifier": facts, "class_findings": ()}))
-    assert (len(answer.classes), answer.n_classes) == (MOST_CLASSES, 302)
+    assert (len(answer.classes), answer.n_classes) == (MAX_CLASSES, 302)
     assert [row.name for row in answer.classes[:2]] == ["bad", "tiny"]
 
 
@@ -99,7 +99,7 @@ def test_first_answer__hundreds_of_findings__few_shown_all_counted(birds):
     found = [slice_of("gull", f"kind {number}", f"c{number}") for number in range(300)]
     evidence = tuple(evidence_of(one, Verdict.CONFIRMED) for one in found)
     answer = first_answer(birds.model_copy(update={"slices": tuple(found), "evidence": evidence}))
-    assert (len(answer.findings), answer.n_findings) == (MOST_FINDINGS, 301)
+    assert (len(answer.findings), answer.n_findings) == (MAX_FINDINGS, 301)
     assert answer.findings[0].class_name == "heron"
 
 

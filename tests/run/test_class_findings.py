@@ -8,7 +8,7 @@ from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.evidence import ClassFindingKind
 from weakspot.core.failures import FailureCriterion
 from weakspot.core.samples import EmbeddingSpace, SampleSet
-from weakspot.run.class_findings import LEAST_GAP, ask_classes
+from weakspot.run.class_findings import MIN_GAP, ask_classes
 from weakspot.run.ledger import Ledger
 from weakspot.run.settings import Settings
 from weakspot.run.verdicts import CLASS_PART, Asking, judged
@@ -92,7 +92,7 @@ def test_judged__a_gap_that_is_too_small_to_matter_is_no_finding(judge):
     small = _world(rates=(0.01, 0.01, 0.06, 0.01, 0.01), size=4000)
     findings = judge(small)
     assert findings == ()
-    assert LEAST_GAP > 0.05
+    assert MIN_GAP > 0.05
 
 
 def test_judged__what_stands_out_but_is_not_confirmed_is_told_as_such(judge):

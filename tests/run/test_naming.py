@@ -38,7 +38,7 @@ def test_describe_slices__of_many_the_ones_that_stand_out__and_only_those_asked_
     record = loop.discover_slices(_record(settings), samples, settings, CRITERION, ASKING)
     everything = describe_slices(record, samples, settings, CRITERION, ASKING)
     assert all(found.names for found in everything.slices)
-    monkeypatch.setattr(naming, "MOST_NAMED", 2)
+    monkeypatch.setattr(naming, "MAX_NAMED", 2)
     some = describe_slices(record, samples, settings, CRITERION, ASKING)
     chosen = [place for place, found in enumerate(some.slices) if found.names]
     assert len(chosen) == 2 < len(some.slices)

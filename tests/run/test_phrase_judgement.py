@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from weakspot.core.assistants import LEAST_TRUST
+from weakspot.core.assistants import MIN_TRUST
 from weakspot.core.evidence import Share
 from weakspot.core.statistics import fisher_p
 from weakspot.discover.error_score import error_scores
@@ -49,9 +49,9 @@ def test_judge__a_large_difference_is_not_ruled_out__is_not_denied():
 
 
 def test_judge__unknown_words():
-    assert _judge(trust=LEAST_TRUST).fit is Fit.MATCHES_ONLY
-    assert _judge(trust=LEAST_TRUST - 0.01).fit is Fit.CANNOT_TELL
-    assert _judge(separates=True, trust=LEAST_TRUST - 0.01).fit is Fit.SEPARATES_ONLY
+    assert _judge(trust=MIN_TRUST).fit is Fit.MATCHES_ONLY
+    assert _judge(trust=MIN_TRUST - 0.01).fit is Fit.CANNOT_TELL
+    assert _judge(separates=True, trust=MIN_TRUST - 0.01).fit is Fit.SEPARATES_ONLY
 
 
 def test_judge__no_threshold_is_better_than_guessing__does_not_separate():

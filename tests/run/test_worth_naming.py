@@ -21,7 +21,7 @@ def test_worth_naming__few__all_of_them():
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_worth_naming__many__those_that_stand_out(monkeypatch, order):
-    monkeypatch.setattr(naming, "MOST_NAMED", 1)
+    monkeypatch.setattr(naming, "MAX_NAMED", 1)
     slices = example_slices()[::order]
     samples: SampleSet = discovery_samples()
     # The first example is of green discs, the other one harmless.
@@ -40,7 +40,7 @@ def test_confirmed_without_words__what_was_left_out_and_is_confirmed(monkeypatch
         update={"slices": slices, "evidence": evidence}
     )
     assert naming.confirmed_without_words(record) == frozenset()
-    monkeypatch.setattr(naming, "MOST_NAMED", 1)
+    monkeypatch.setattr(naming, "MAX_NAMED", 1)
     assert naming.confirmed_without_words(record) == {slices[0].slice_id}
     name = SliceName(phrase="a green disc", contrast="green", score=1.0, describer="person")
     named = slices[0].model_copy(update={"names": (name,)})

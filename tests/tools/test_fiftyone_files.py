@@ -115,7 +115,7 @@ def test_write_dataset__the_same_twice(tmp_path):
 
 
 def test_write_dataset__many_embeddings_stand_beside(tmp_path, monkeypatch):
-    monkeypatch.setattr(fiftyone, "MOST_EMBEDDING_BYTES", 8 * 4 * 4)
+    monkeypatch.setattr(fiftyone, "MAX_EMBEDDING_BYTES", 8 * 4 * 4)
     bundle = made_bundle(tmp_path / "images")
     written = write_dataset(bundle, tmp_path / "out")
     assert written.files[2].name == "embeddings.npy"

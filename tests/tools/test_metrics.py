@@ -4,7 +4,7 @@ from tests.tools.made_record import RUN_ID, bundle_with_run
 
 from weakspot.core.errors import StoreError
 from weakspot.core.run import ClassifierFacts
-from weakspot.tools.trackers import MOST_METRICS, run_files, run_metrics, run_parameters, run_tags
+from weakspot.tools.trackers import MAX_METRICS, run_files, run_metrics, run_parameters, run_tags
 
 
 def test_names_and_values_of_metrics(tmp_path):
@@ -36,7 +36,7 @@ def test_many_classes_leave_out_those_with_fewest_failures(tmp_path):
         per_class={f"class {number:04d}": (5_000, number) for number in range(3_000)},
     )
     found = run_metrics(bundle_with_run(tmp_path, classifier=facts))
-    assert len(found) == MOST_METRICS
+    assert len(found) == MAX_METRICS
     assert "class/class-2999/accuracy" in found
     assert "class/class-0000/accuracy" not in found
     assert f"slice/{TAG}/gap" in found

@@ -5,7 +5,7 @@ from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.failures import FailureCriterion, class_problems
 from weakspot.core.rules import ColumnRule
 from weakspot.core.samples import SampleSet
-from weakspot.verify.blind import LARGEST_ODDS, UNMOVED, weighed_by_training
+from weakspot.verify.blind import MAX_ODDS, UNMOVED, weighed_by_training
 
 N = 100
 RULES = [ColumnRule(column=name, values=("yes",)) for name in ("early", "odd")]
@@ -41,7 +41,7 @@ def test_weighed_by_training__rules_whose_training_samples_fail_are_worth_more()
 @pytest.mark.parametrize("n_failed", [10, 20])
 def test_weighed_by_training__half_of_every_weight_stays(n_failed):
     odd = _weights(n_failed, failure_rate=n_failed / N)[1]
-    assert UNMOVED * EVEN[1] <= odd < UNMOVED * EVEN[1] + (1 - UNMOVED) / LARGEST_ODDS
+    assert UNMOVED * EVEN[1] <= odd < UNMOVED * EVEN[1] + (1 - UNMOVED) / MAX_ODDS
 
 
 @pytest.mark.parametrize("n_failed", [0, N])

@@ -102,7 +102,7 @@ def test_screened__what_stands_out_by_far_is_not_cut(monkeypatch):
     # Half of the places, rounded down, is left to the weak one.
     assert len(_screened(slices, many, most=1, largest_p=1.0).kept) == 1
     assert slices[0] in _screened(slices, many, most=2, largest_p=1.0).kept
-    monkeypatch.setattr(screening, "MOST_OTHERS", 0)
+    monkeypatch.setattr(screening, "MAX_OTHERS", 0)
     assert _screened(slices, many, most=3, largest_p=1.0).kept == (slices[1], slices[2])
 
 

@@ -14,7 +14,7 @@ from weakspot.core.errors import (
     UnavailableError,
     WeakspotError,
 )
-from weakspot.web.problems import LONGEST_GIVEN, RefusedError, add_handlers, refusal
+from weakspot.web.problems import MAX_GIVEN_LENGTH, RefusedError, add_handlers, refusal
 from weakspot.web.services.view import UNLIKE_AN_ID
 
 
@@ -59,7 +59,7 @@ def test_refusal__later__says_when():
 )
 def test_refusal__anything_given__can_be_sent(given):
     said = json.loads(refusal(DataError("x", given=given)).body)
-    assert len(said["given"]) <= LONGEST_GIVEN
+    assert len(said["given"]) <= MAX_GIVEN_LENGTH
 
 
 @pytest.mark.parametrize(

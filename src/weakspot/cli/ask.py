@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from weakspot.run.phrase_questions import AskResult, HalfAnswer, PhraseAnswer
 
 COLUMNS = ("rank", "score", "sample_id", "split", "label", "prediction", "failed", "location")
-MOST_DIFFERENCES = 8
+MAX_DIFFERENCES = 8
 
 
 def ask(
@@ -268,7 +268,7 @@ def _comparison_lines(comparison: "Comparison") -> "Iterator[str]":
             yield f"  {one.model:<{width}}  fails {rate:.0f} % ({low:.0f}-{high:.0f}), rest {100 * one.rate_outside:.0f} %: {says}"
     clear = [
         pair for pair in comparison.differences if pair.interval.low > 0 or pair.interval.high < 0
-    ][:MOST_DIFFERENCES]
+    ][:MAX_DIFFERENCES]
     if clear:
         yield "Where two classifiers differ most:"
     for pair in clear:

@@ -230,8 +230,8 @@ def _wrap(text: str, indent: str = "  ") -> list[str]:
     return [line.replace("\u00a0%", " %") for line in lines]
 
 
-MOST_REFUSED = 12
-MOST_DETAILED = 3
+MAX_REFUSED = 12
+MAX_DETAILED = 3
 GROUPS_STAGE = "groups"
 
 
@@ -276,7 +276,7 @@ def findings(
     shown = rows if has_all else first_rows(rows)
     if len(rows) > 1:
         lines += _tree(record, rows, shown)
-    for row in shown if has_all else shown[:MOST_DETAILED]:
+    for row in shown if has_all else shown[:MAX_DETAILED]:
         lines += (
             [_explain(row.slice_, row.evidence, record)]
             if row.is_explained
@@ -290,12 +290,10 @@ def findings(
     ]
     lines += [
         _refused(entry, record)
-        for entry in sorted(refused, key=lambda entry: (entry.q_value, entry.p_value))[
-            :MOST_REFUSED
-        ]
+        for entry in sorted(refused, key=lambda entry: (entry.q_value, entry.p_value))[:MAX_REFUSED]
     ]
-    if len(refused) > MOST_REFUSED:
-        lines.append(f"  not published: {len(refused) - MOST_REFUSED} more, see the report")
+    if len(refused) > MAX_REFUSED:
+        lines.append(f"  not published: {len(refused) - MAX_REFUSED} more, see the report")
     return "\n".join([*lines, *_notes(record)])
 
 
@@ -466,12 +464,12 @@ def embed_lines(summary: EmbedResult) -> list[str]:
     return lines
 
 
-MOST_LINES = 15
+MAX_LINES = 15
 WIDEST = 100
 PIPED = 80
 NARROWEST = 40
-LONGEST_NAME = 28
-LONGEST_ANSWER = 20
+MAX_NAME_LENGTH = 28
+MAX_ANSWER_LENGTH = 20
 SHORTEST_TITLE = 20
 ALARM, LABEL = "bold red", "bold"
 
@@ -527,7 +525,7 @@ def answer_lines(
     ends = list(_answer_ends(project, report, wide))
     for room in ROOMS:
         lines = [*_body(answer, room, wide), *ends]
-        if len(lines) <= MOST_LINES:
+        if len(lines) <= MAX_LINES:
             break
     return lines
 
@@ -562,7 +560,7 @@ def _table(answer: FirstAnswer, most: int, width: int) -> Iterator[Text]:
         return
     corner = f"worst {len(rows)} of {answer.n_classes:,}" if len(rows) < answer.n_classes else ""
     longest = max(cell_len(_clean(row.name)) for row in rows)
-    name = max(min(longest, LONGEST_NAME, width // 3), len(corner))
+    name = max(min(longest, MAX_NAME_LENGTH, width // 3), len(corner))
     counts = [f"{row.right.count:,} of {row.right.total:,}" for row in rows]
     share = max(map(len, counts))
     answers = [_answers(row, width - name - share - 14) for row in rows]
@@ -579,7 +577,7 @@ def _answers(row: FirstClass, width: int) -> str:
     """Return the wrong answers that fit beside a class."""
     shown = ""
     for answer in row.taken_for:
-        one = f"{_cut_to_width(answer.name, LONGEST_ANSWER)} {answer.number:,}"
+        one = f"{_cut_to_width(answer.name, MAX_ANSWER_LENGTH)} {answer.number:,}"
         longer = f"{shown}, {one}" if shown else one
         if cell_len(longer) > width:
             break

@@ -10,9 +10,9 @@ from weakspot.core.arrays import FloatArray, IntArray
 
 EmbedTexts = Callable[[Sequence[str]], FloatArray]
 # Below this a text side does not know a phrase: the true embeddings of such withheld words were at a mean cosine of 0.39.
-LEAST_TRUST = 0.45
+MIN_TRUST = 0.45
 # A built-in word may be said if it tells images that took no part in teaching it at least so well.
-LEAST_AREA = 0.8
+MIN_AREA = 0.8
 TrustPhrases = Callable[[Sequence[str]], FloatArray | None]
 CaptionRows = Callable[[IntArray], list[str]]
 AnswerRows = Callable[[IntArray, str], list[str]]
@@ -69,7 +69,7 @@ class Assistants:
 
 
 def _well_measured(areas: FloatArray | None) -> FloatArray | None:
-    return None if areas is None else np.asarray(areas >= LEAST_AREA, dtype=np.float32)
+    return None if areas is None else np.asarray(areas >= MIN_AREA, dtype=np.float32)
 
 
 NO_ASSISTANTS = Assistants()

@@ -27,7 +27,7 @@ _READY = "ready"
 _USUAL = "usual"
 _BEGUN = "begun"
 _POLL_SECONDS = 0.1
-_LONGEST_SECONDS = 300.0
+_MAX_SECONDS = 300.0
 _WITH_LOOPS = ("*kernels.py", "embedding_pass.py")
 _PACKAGE = Path(__file__).parents[1]
 
@@ -136,7 +136,7 @@ class _Compiler:
             if self._tell is None or not self._is_working() or module in _usual_modules():
                 return
             self._tell(WAITING, 0, None)
-            stop = time.monotonic() + _LONGEST_SECONDS
+            stop = time.monotonic() + _MAX_SECONDS
             with waiting():
                 while self._is_working() and module not in _usual_modules():
                     if time.monotonic() > stop:
@@ -159,7 +159,7 @@ _COMPILER = _Compiler()
 def _others_compile() -> bool:
     """Return whether a process of this user has begun to compile not long ago."""
     try:
-        return time.time() - (kernels_folder() / _BEGUN).stat().st_mtime < _LONGEST_SECONDS
+        return time.time() - (kernels_folder() / _BEGUN).stat().st_mtime < _MAX_SECONDS
     except OSError:
         return False
 

@@ -13,8 +13,8 @@ from weakspot.core.arrays import AnyArray, BoolArray, DoubleArray, IntArray, gen
 from weakspot.core.dataset import several_to_a_group
 from weakspot.core.statistics import change_interval, fisher_p, mcnemar_p, wilson_interval
 
-LEAST_PER_BIN = 5
-LARGEST_BLOCK = 1 << 22
+MIN_PER_BIN = 5
+MAX_BLOCK = 1 << 22
 
 
 def size_bins(sizes: IntArray) -> list[IntArray]:
@@ -27,7 +27,7 @@ def size_bins(sizes: IntArray) -> list[IntArray]:
     bins: list[IntArray] = []
     for number in np.unique(order):
         own = np.flatnonzero(order == number)
-        if bins and min(len(own), len(bins[-1])) < LEAST_PER_BIN:
+        if bins and min(len(own), len(bins[-1])) < MIN_PER_BIN:
             bins[-1] = np.concatenate([bins[-1], own])
         else:
             bins.append(own)
@@ -55,7 +55,7 @@ def deal_anew(
     codes = _in_order_of_appearance(groups)
     sizes = np.bincount(codes)
     shares = np.bincount(codes, weights=failed) / sizes
-    step = max(1, LARGEST_BLOCK // max(len(failed), 1))
+    step = max(1, MAX_BLOCK // max(len(failed), 1))
     blocks = [np.zeros((0, len(failed)), dtype=np.bool_)]
     for start in range(0, n_draws, step):
         counts = _dealt_counts(shares, sizes, int(failed.sum()), min(step, n_draws - start), random)
@@ -124,7 +124,7 @@ def _chosen_in_groups(
 
 
 DRAWN_AT_ONCE = 512
-MOST_NUMBERS = 4_000_000
+MAX_NUMBERS = 4_000_000
 
 
 class DealtScores:
@@ -163,7 +163,7 @@ class DealtScores:
         from weakspot.core.kernels import deal
 
         order = self._order.copy()
-        at_once = max(1, min(DRAWN_AT_ONCE, MOST_NUMBERS // max(len(self._scores), 1)))
+        at_once = max(1, min(DRAWN_AT_ONCE, MAX_NUMBERS // max(len(self._scores), 1)))
         for start in range(0, n_draws, at_once):
             size = min(at_once, n_draws - start), len(self._scores)
             sums: AnyArray = np.zeros((size[0], self._n_members))
@@ -182,9 +182,9 @@ SCORE_STEPS = 12
 """A group's share of failures is counted in twelfths: exact for 1, 2, 3, 4, 6 and 12 images, and one lattice for all sizes."""
 
 N_DRAWS = 19_999
-MOST_GROUPS_DRAWN = 4_000
-MOST_FAILING_EXACT = 800
-MOST_STEPS_EXACT = 200_000_000
+MAX_GROUPS_DRAWN = 4_000
+MAX_FAILING_EXACT = 800
+MAX_STEPS_EXACT = 200_000_000
 
 Alternative = Literal["two-sided", "gained", "lost"]
 
@@ -276,7 +276,7 @@ class GroupTest:
             for one, n_failing in zip(sums, failing, strict=True)
             if len(np.unique(one[one > 0])) > 1
         )
-        return work <= MOST_STEPS_EXACT and max(failing, default=0) <= MOST_FAILING_EXACT
+        return work <= MAX_STEPS_EXACT and max(failing, default=0) <= MAX_FAILING_EXACT
 
     @cached_property
     def _chosen_sums(self) -> list[DoubleArray]:
@@ -298,7 +298,7 @@ class GroupTest:
     def _drawn_p(self, shares: list[DoubleArray], insides: list[BoolArray]) -> list[float]:
         if not shares:
             return []
-        if len(self._sizes) > MOST_GROUPS_DRAWN:
+        if len(self._sizes) > MAX_GROUPS_DRAWN:
             return [self._representative_p(np.asarray(inside, np.bool_)) for inside in insides]
         members = np.stack(shares)
         # Sums of products in floating point differ in the last digits with their order; equal ones must count as equal.

@@ -80,8 +80,8 @@ class Head:
 
 MAX_PASSES = 100
 TOLERANCE = 1e-6
-MOST_VALUES = 100
-MOST_NAMED = 5
+MAX_VALUES = 100
+MAX_NAMED = 5
 
 WorstGroupObjective = tuple[IntArray, ...]
 """Groups of positions in a selection, no position in two of them; what counts is the loss of the group that has the largest."""
@@ -238,8 +238,8 @@ def named(titles: Sequence[str]) -> str:
     >>> named(["cat", "dog"]), named(list("abcdefg"))
     ('“cat”, “dog”', '“a”, “b”, “c”, “d”, “e” and 2 more')
     """
-    shown = ", ".join(f"“{title}”" for title in titles[:MOST_NAMED])
-    return f"{shown} and {len(titles) - MOST_NAMED} more" if len(titles) > MOST_NAMED else shown
+    shown = ", ".join(f"“{title}”" for title in titles[:MAX_NAMED])
+    return f"{shown} and {len(titles) - MAX_NAMED} more" if len(titles) > MAX_NAMED else shown
 
 
 def class_groups(dataset: Dataset, rows: IntArray) -> tuple[IntArray, tuple[str, ...]]:
@@ -297,11 +297,11 @@ def _values_of(dataset: Dataset, rows: IntArray, column: str) -> tuple[IntArray,
     if not is_value.any():
         what = f"The metadata column {column!r} says nothing of any training sample."
         raise NotEnoughDataError(what, fix="Choose another column.")
-    if is_value.sum() > MOST_VALUES:
+    if is_value.sum() > MAX_VALUES:
         raise DataError(
             f"The metadata column {column!r} has too many values to form groups.",
             given=int(is_value.sum()),
-            fix=f"Choose a column with at most {MOST_VALUES} values, or cut its numbers into bins.",
+            fix=f"Choose a column with at most {MAX_VALUES} values, or cut its numbers into bins.",
         )
     return np.where(is_value[numbers], numbers, -1), [str(value) for value in listed]
 

@@ -57,7 +57,7 @@ def waited_seconds() -> float:
     return _TOTAL.seconds
 
 
-LEAST_SECONDS = 2.0
+MIN_SECONDS = 2.0
 """So long a step is watched before anything is foretold."""
 
 
@@ -88,7 +88,7 @@ class Pace:
         """Return how long the rest will take, None as long as that is not known."""
         n_new, taken = self.done - self.done_first, self.told - self.started
         is_over = self.total is not None and self.done >= self.total
-        if self.total is None or is_over or n_new < 1 or taken < LEAST_SECONDS:
+        if self.total is None or is_over or n_new < 1 or taken < MIN_SECONDS:
             return None
         left = taken / n_new * (self.total - self.done) - (moment - self.told)
         return max(0, round(left))

@@ -17,7 +17,7 @@ from weakspot.core.samples import SampleSet
 # What the id of an encoder ends with; docs/results/first_minute.md measures each beside float32.
 IN_INTEGERS, IN_HALVES = "+int8@", "+float16"
 EARLIER_KINDS = {"outcome": "prediction"}
-MOST_COMPLEX = 100
+MAX_COMPLEX = 100
 
 
 class Rule(Record):
@@ -32,7 +32,7 @@ class Rule(Record):
         "kind": EARLIER_KINDS,
         "column": {"picture size": "image size"},
     }
-    complexity: ClassVar[int] = MOST_COMPLEX
+    complexity: ClassVar[int] = MAX_COMPLEX
     """Of several slices with the same members, the one with the simplest rule is tested; smaller is simpler."""
 
     kind: str
@@ -151,8 +151,8 @@ def without_precision(encoder_id: str) -> str:
     return encoder_id.partition(IN_INTEGERS)[0].removesuffix(IN_HALVES)
 
 
-SMALLEST_PROBABILITY = 1e-12
-MOST_VALUES_NAMED = 6
+MIN_PROBABILITY = 1e-12
+MAX_VALUES_NAMED = 6
 
 
 @built_in
@@ -256,8 +256,8 @@ class ColumnRule(Rule):
         'Samples whose “site” is a or b.'
         """
         if self.values:
-            named = " or ".join(str(value) for value in self.values[:MOST_VALUES_NAMED])
-            further = len(self.values) - MOST_VALUES_NAMED
+            named = " or ".join(str(value) for value in self.values[:MAX_VALUES_NAMED])
+            further = len(self.values) - MAX_VALUES_NAMED
             others = f" or one of {further} others" if further > 0 else ""
             return f"Samples whose “{self.column}” is {named}{others}."
         low = "" if self.low is None else f" at least {self.low:g}"
@@ -460,9 +460,7 @@ class PredictionRule(ThresholdRule):
         if self.measure == "doubt":
             return np.asarray(1.0 - probabilities.max(axis=1))
         labels = dataset.labels[rows]
-        losses = -np.log(
-            np.maximum(probabilities[np.arange(len(rows)), labels], SMALLEST_PROBABILITY)
-        )
+        losses = -np.log(np.maximum(probabilities[np.arange(len(rows)), labels], MIN_PROBABILITY))
         return np.where(labels >= 0, losses, np.nan)
 
     @property

@@ -15,7 +15,7 @@ from weakspot.core.record import Record
 from weakspot.core.rules import MembershipRule
 from weakspot.core.samples import SampleSet
 
-LEAST_TOLD = 5
+MIN_TOLD = 5
 
 
 class HeldName(Record):
@@ -83,9 +83,7 @@ class SliceName(Record):
     @property
     def is_untrue(self) -> bool:
         """Return whether fewer than half of the members are said to be so: then these are not its words."""
-        return (
-            self.n_true is not None and self.n_told >= LEAST_TOLD and 2 * self.n_true < self.n_told
-        )
+        return self.n_true is not None and self.n_told >= MIN_TOLD and 2 * self.n_true < self.n_told
 
     @property
     def said_of(self) -> str:

@@ -488,8 +488,8 @@ def _refuse_counts(counts: AnyArray, totals: AnyArray) -> None:
 
 GAPS = (0.025, 0.05, 0.1, 0.2, 0.4)
 """Differences of failure rates that are thought of, all alike."""
-LEAST_RATE = 0.01
-LARGEST_RATE = 0.97
+MIN_RATE = 0.01
+MAX_RATE = 0.97
 IMPOSSIBLE = -700.0
 
 
@@ -513,8 +513,8 @@ def log_ratios(sizes: IntArray, n_samples: int, n_failed: int) -> DoubleArray:
     chances = log_chances(inside, counts, n_samples, n_failed)
     total = np.full(chances.shape, -np.inf)
     for gap in GAPS:
-        rest = np.clip((n_failed - gap * inside) / n_samples, LEAST_RATE, LARGEST_RATE)
-        worse = np.clip(rest + gap, LEAST_RATE, LARGEST_RATE)
+        rest = np.clip((n_failed - gap * inside) / n_samples, MIN_RATE, MAX_RATE)
+        worse = np.clip(rest + gap, MIN_RATE, MAX_RATE)
         tilt = counts * (np.log(worse / (1.0 - worse)) - np.log(rest / (1.0 - rest)))
         total = np.logaddexp(total, tilt - _log_sum(chances + tilt))
     return np.where(np.isfinite(chances), total - np.log(len(GAPS)), IMPOSSIBLE)

@@ -12,7 +12,7 @@ TARGET_COLOUR = PALETTE[1]
 BAR_WIDTH, BAR_STEP, BAR_THICKNESS = 170.0, 20.0, 14.0
 VALUE_WIDTH, GAP, PANEL_EDGE = 104.0, 28.0, 8.0
 LINE = 16.0
-LONGEST_NAME = 24
+MAX_NAME_LENGTH = 24
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +69,7 @@ def label_bars(panels: Sequence[LabelPanel], *, target: str | None = None, most:
     )
     margin = (
         LETTER
-        * min(max((len(name) for bars in shown for name, _ in bars), default=0), LONGEST_NAME)
+        * min(max((len(name) for bars in shown for name, _ in bars), default=0), MAX_NAME_LENGTH)
         + 10
     )
     width = margin + BAR_WIDTH + VALUE_WIDTH
@@ -151,7 +151,7 @@ def percent(rate: float) -> str:
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+    return name if len(name) <= MAX_NAME_LENGTH else f"{name[: MAX_NAME_LENGTH - 1]}…"
 
 
 def _panel_text(

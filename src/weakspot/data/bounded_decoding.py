@@ -15,8 +15,8 @@ from PIL import Image
 from weakspot.core.errors import UnavailableError
 from weakspot.data.images import UnreadableImageError, decode_image
 
-LONGEST_SIDE = 4096
-MOST_BYTES = 32 * 1024 * 1024
+MAX_SIDE = 4096
+MAX_BYTES = 32 * 1024 * 1024
 MEBIBYTE = 1024 * 1024
 PASSED_ON = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "SYSTEMROOT", "LANG", "LC_ALL")
 LIMITS_VARIABLE = "WEAKSPOT_DECODER_LIMITS"
@@ -44,12 +44,10 @@ def decode_bounded(
         UnreadableImageError: if it cannot be decoded within these bounds.
         UnavailableError: if no process can be started.
     """
-    if len(data) > MOST_BYTES:
-        raise UnreadableImageError(
-            "too-large", f"{len(data):,} bytes; the limit is {MOST_BYTES:,}."
-        )
+    if len(data) > MAX_BYTES:
+        raise UnreadableImageError("too-large", f"{len(data):,} bytes; the limit is {MAX_BYTES:,}.")
     request = json.dumps(
-        {"image_side": image_side, "longest_side": min(longest_side, LONGEST_SIDE)}
+        {"image_side": image_side, "longest_side": min(longest_side, MAX_SIDE)}
     ).encode()
     environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
     environment |= {

@@ -162,19 +162,19 @@ NEAR = (0.12, 0.08, 0.06, 0.04, 0.03, 0.02, 0.01)
 """Distances up to which images are near-identical, the largest first that stands out."""
 
 NEAR_IN_A_BURST = 0.25
-MOST_NEIGHBOURS = 3.0
+MAX_NEIGHBOURS = 3.0
 """Within twice the distance there must be at most so many times the pairs: in any cloud of independent images there are more."""
 
-LARGEST_SHARE = 0.1
+MAX_SHARE = 0.1
 SMALL_GROUP = 10
-LEAST_IMAGES = 10
-MOST_IMAGES = 40_000
+MIN_IMAGES = 10
+MAX_IMAGES = 40_000
 BLOCK = 2_048
-MOST_COMPARED = 1 << 24
+MAX_COMPARED = 1 << 24
 AXES = (8, 16, 32, 64)
 MIXTURES = {64: 1.6, 128: 1.43, 256: 1.3}
 """Random projections to so many dimensions lengthen no distance by more than that, in millions of pairs (seven standard errors)."""
-MOST_PASSING = 1e-3
+MAX_PASSING = 1e-3
 N_AXES_ROWS = 4_000
 COMPARED_WHOLE = 2_000  # so few are compared in all dimensions: finding fewer takes longer
 N_SCALE_PAIRS = 4_000
@@ -240,7 +240,7 @@ def group_near_identical(samples: SampleSet, space: str) -> NearIdentical:
         joined = np.concatenate([near, pairs[distances <= burst_limit]])
         codes = _components(joined, len(one.rows))
         sizes = np.bincount(codes)
-        if sizes.max(initial=0) > max(SMALL_GROUP, LARGEST_SHARE * len(one.rows)):
+        if sizes.max(initial=0) > max(SMALL_GROUP, MAX_SHARE * len(one.rows)):
             n_refused += int(sizes[sizes > 1].sum())
             continue
         _, first = np.unique(codes, return_index=True)
@@ -260,7 +260,7 @@ def _looked_at(samples: SampleSet, space: str) -> Iterator[IntArray]:
     order = np.argsort(classes, kind="stable")
     starts = np.flatnonzero(np.diff(classes[order])) + 1
     for own in np.split(rows[order], starts):
-        if LEAST_IMAGES <= len(own) <= MOST_IMAGES:
+        if MIN_IMAGES <= len(own) <= MAX_IMAGES:
             yield own
 
 
@@ -312,7 +312,7 @@ class _ClassPairs:
         ]
         names = [_LAST_NUMBER.match(file) for file in files]
         known = [place for place, name in enumerate(names) if name is not None]
-        if len(known) < LEAST_IMAGES:
+        if len(known) < MIN_IMAGES:
             return np.zeros((0, 2), dtype=np.int64), np.zeros(0)
         frames = [(name.group(1), name.group(3)) for name in names if name is not None]
         codes = np.unique(np.array(["\0".join(frame) for frame in frames]), return_inverse=True)[1]
@@ -347,7 +347,7 @@ def _projected(
         share = float(np.mean(_distances(points, some) <= there))
         if share < best[0]:
             best = share, points, there
-        if share <= MOST_PASSING:
+        if share <= MAX_PASSING:
             break
     return best[1], best[2]
 
@@ -382,7 +382,7 @@ def _close_pairs(points: FloatArray, reach: float) -> IntArray:
     limit = (reach * (1.0 + 1e-4)) ** 2 + 1e-6
     ends = np.searchsorted(points[:, 0], points[:, 0] + (reach * (1.0 + 1e-4) + 1e-6), side="right")
     found = [np.zeros((0, 2), dtype=np.int64)]
-    n_at_once = max(1, min(BLOCK, MOST_COMPARED // max(len(points), 1)))
+    n_at_once = max(1, min(BLOCK, MAX_COMPARED // max(len(points), 1)))
     for start in range(0, len(points), n_at_once):
         stop = min(start + n_at_once, len(points))
         squared = left[start:stop] @ right[start : ends[stop - 1]].T
@@ -397,7 +397,7 @@ def _limit(distances: AnyArray) -> float:
     ordered = np.sort(distances)
     for limit in NEAR:
         within, around = np.searchsorted(ordered, [limit, 2 * limit], side="right")
-        if within and around <= MOST_NEIGHBOURS * within:
+        if within and around <= MAX_NEIGHBOURS * within:
             return limit
     return 0.0
 

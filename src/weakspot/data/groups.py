@@ -29,7 +29,7 @@ STEM_PATTERN = "^(.*?)[-_ ]?[0-9]+[.][^./]+$"
 ON_ITS_OWN = -1
 FEW_GROUPS = 10
 MANY_SAMPLES = 100
-LARGEST_SHARE = 0.25
+MAX_SHARE = 0.25
 _FOLDER = re.compile(r"folder:([1-9]\d*)")
 
 
@@ -183,7 +183,7 @@ class GroupsSeen:
         sizes = np.bincount(codes[codes >= 0])
         if self.choice.is_told or len(codes) < MANY_SAMPLES:
             return ""
-        if len(sizes) >= FEW_GROUPS and sizes.max() <= LARGEST_SHARE * len(codes):
+        if len(sizes) >= FEW_GROUPS and sizes.max() <= MAX_SHARE * len(codes):
             return ""
         return (
             f"The column {GROUP!r} has {len(sizes)} values for {len(codes)} images, so it was not taken for groups of images that "
@@ -236,9 +236,9 @@ def named_groups(codes: AnyArray, names: dict[str, int], contents: AnyArray) -> 
     )
 
 
-LONGEST_PAUSE = 3
+MAX_PAUSE = 3
 SMALL_BURST = 10
-LARGEST_BURST_SHARE = 0.1
+MAX_BURST_SHARE = 0.1
 
 
 class Bursts(NamedTuple):
@@ -304,13 +304,11 @@ def find_bursts(moments: AnyArray | None, strata: IntArray, is_evaluated: BoolAr
     ordered = [values[order] for values in (kinds, cameras, seconds)]
     begins = np.ones(len(rows), dtype=np.bool_)
     begins[1:] = (
-        (np.diff(ordered[0]) != 0)
-        | (np.diff(ordered[1]) != 0)
-        | (np.diff(ordered[2]) > LONGEST_PAUSE)
+        (np.diff(ordered[0]) != 0) | (np.diff(ordered[1]) != 0) | (np.diff(ordered[2]) > MAX_PAUSE)
     )
     sizes = np.diff(np.append(np.flatnonzero(begins), len(rows)))
     own = np.bincount(ordered[0])[ordered[0][begins]]
-    is_burst = (sizes > 1) & (sizes <= np.maximum(SMALL_BURST, LARGEST_BURST_SHARE * own))
+    is_burst = (sizes > 1) & (sizes <= np.maximum(SMALL_BURST, MAX_BURST_SHARE * own))
     return Bursts(int(sizes[is_burst].sum()), int(is_burst.sum()), len(rows))
 
 
@@ -321,7 +319,7 @@ def burst_sentence(bursts: Bursts) -> str:
         return ""
     return (
         f"{n_images:,} of {n_dated:,} evaluation images with a capture time come in {n_bursts:,} bursts that one camera took of one "
-        f"class with at most {LONGEST_PAUSE} seconds in between. If a burst shows the same object, add a column that says which object "
+        f"class with at most {MAX_PAUSE} seconds in between. If a burst shows the same object, add a column that says which object "
         'an image shows, and write its name: [data] group = "..."; group = "none" says that it does not.'
     )
 
@@ -338,12 +336,12 @@ CLEAR_SHARE, CLEAR_Z = 0.65, 4.0
 CLOSEST = 0.05
 """Two neighbours are linked if they are closer than this share of the pairs that lie further apart by name."""
 
-LEAST_IMAGES = 10
-LEAST_FRAMES = 10
-MOST_IMAGES = 20_000
+MIN_IMAGES = 10
+MIN_FRAMES = 10
+MAX_IMAGES = 20_000
 """Of larger classes the first files by name are looked at."""
 
-LARGEST_FRAME_SHARE = 0.1
+MAX_FRAME_SHARE = 0.1
 SMALL_FRAME = 10
 _LAST_NUMBER = re.compile(r"^(.*?)(\d{1,15})(\D*)$", re.DOTALL)
 NO_LINE = (
@@ -375,12 +373,12 @@ class NamedFiles:
             for row, file in zip(rows.tolist(), _files(dataset, rows), strict=True)
             if (name := _LAST_NUMBER.match(file)) is not None
         ]
-        if len(found) < LEAST_IMAGES:
+        if len(found) < MIN_IMAGES:
             return None
         around = [f"{name.group(1)}\0{name.group(3)}" for _, name in found]
         names, frames = np.unique(np.array(around), return_inverse=True)
         numbers = np.array([int(name.group(2)) for _, name in found])
-        order = np.lexsort((numbers, frames))[:MOST_IMAGES]
+        order = np.lexsort((numbers, frames))[:MAX_IMAGES]
         return cls(
             rows=np.array([row for row, _ in found])[order],
             frames=frames[order],
@@ -496,7 +494,7 @@ def _evaluated(samples: SampleSet, space: str | None) -> Iterator[IntArray]:
     classes = dataset.labels[rows] if is_single else np.zeros(len(rows), dtype=np.int64)
     for code in np.unique(classes):
         own = rows[classes == code]
-        if len(own) >= LEAST_IMAGES:
+        if len(own) >= MIN_IMAGES:
             yield own
 
 
@@ -550,8 +548,8 @@ def _line(seen: Sequence[NamedFiles]) -> str:
     """Return what to write where names tell objects apart: each has a folder, or a stem before the number, of its own."""
     frames = [prefix for files in seen for prefix in files.prefixes]
     sizes = np.concatenate([np.bincount(files.frames) for files in seen])
-    largest = max(SMALL_FRAME, LARGEST_FRAME_SHARE * int(sizes.sum()))
-    if np.sum(sizes > 1) < LEAST_FRAMES or sizes.max() > largest:
+    largest = max(SMALL_FRAME, MAX_FRAME_SHARE * int(sizes.sum()))
+    if np.sum(sizes > 1) < MIN_FRAMES or sizes.max() > largest:
         return NO_LINE
     folders = {prefix.rpartition("/")[0] for prefix in frames}
     setting = "folder:1" if len(folders) >= len(set(frames)) else FILE_NAME

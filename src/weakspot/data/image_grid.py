@@ -15,7 +15,7 @@ GAP = 6
 FONT_SIZE = 13
 LINE_HEIGHT = 17
 ROW_NAME_WIDTH = 120
-SMALLEST_CELL = 16
+MIN_CELL = 16
 
 Font = ImageFont.ImageFont | ImageFont.FreeTypeFont
 
@@ -101,8 +101,8 @@ def _refuse_misfits(
     problems = []
     if not row_names or not column_names:
         problems.append("there must be at least one row and one column")
-    if cell_side < SMALLEST_CELL:
-        problems.append(f"cell_side must be at least {SMALLEST_CELL}, is {cell_side}")
+    if cell_side < MIN_CELL:
+        problems.append(f"cell_side must be at least {MIN_CELL}, is {cell_side}")
     wanted = [len(column_names)] * len(row_names)
     if [len(line) for line in cells] != wanted:
         problems.append(

@@ -8,9 +8,9 @@ from typing import BinaryIO
 from weakspot.core.errors import DataError
 
 _BLOCK_BYTES = 1 << 20
-_LARGEST_PIECE = 1 << 26
+_MAX_PIECE = 1 << 26
 # A number near the end of a block, such as `2.` or `1e+`, may go on in the next.
-_LONGEST_CUT = 3
+_MAX_CUT_LENGTH = 3
 _BLANK = " \t\n\r"
 
 
@@ -94,7 +94,7 @@ class _Text:
                 value, end = self._decoder.raw_decode(self._buffer, self._place)
             except json.JSONDecodeError as error:
                 # It may only be cut off by the end of the block.
-                if len(self._buffer) - self._place > _LARGEST_PIECE or not self._fill(block):
+                if len(self._buffer) - self._place > _MAX_PIECE or not self._fill(block):
                     raise self.wrong(error.msg.lower()) from error
                 block *= 2
                 continue
@@ -102,7 +102,7 @@ class _Text:
                 raise self.wrong(
                     "it is nested too deeply, or has a number of too many digits"
                 ) from error
-            if len(self._buffer) - end >= _LONGEST_CUT or not self._fill(block):
+            if len(self._buffer) - end >= _MAX_CUT_LENGTH or not self._fill(block):
                 self._place = end
                 return value
 

@@ -39,7 +39,7 @@ from weakspot.data.remote import (
 _RANGE = re.compile(r"#bytes=(\d+)-(\d+)$")
 _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.\-]+(://|::)")
 _SECRETS = re.compile(r"(?<=://)[^/\s@]+@|\?\S+")
-_MOST_SAID = 300
+_MAX_SAID = 300
 
 UNREACHABLE_REASONS: dict[str, str] = {
     "missing-file": "There is no file at the location.",
@@ -294,7 +294,7 @@ def explained(error: Exception, location: str) -> UnreadableLocationError:
     reason = next((reason for kinds, reason in _BY_KIND if isinstance(error, kinds)), None)
     if reason is not None or is_refusal(error):
         return UnreadableLocationError(reason or "no-permission", location)
-    said = _SECRETS.sub("", str(error).strip().partition("\n")[0])[:_MOST_SAID]
+    said = _SECRETS.sub("", str(error).strip().partition("\n")[0])[:_MAX_SAID]
     return UnreadableLocationError(
         "unreachable", location, detail=f"{type(error).__name__}: {said}."
     )

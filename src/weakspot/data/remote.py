@@ -612,7 +612,7 @@ HEAD_BYTES = len(MARK) + DIGEST_BYTES
 ENTRY_SUFFIX = ".image"
 COUNTER_NAME = "bytes"
 KEPT_SHARE = 0.9
-LARGEST_PART = 4
+MAX_PART = 4
 _COUNT = struct.Struct("<q")
 
 
@@ -646,7 +646,7 @@ class DiskCache:
     def put(self, location: str, data: bytes) -> None:
         """Keep the bytes of a location; what was used least recently makes room. One that would take a quarter is not kept."""
         n_bytes = HEAD_BYTES + len(data)
-        if n_bytes > self.most_bytes // LARGEST_PART:
+        if n_bytes > self.most_bytes // MAX_PART:
             return
         path = self._path(location)
         with contextlib.suppress(OSError):

@@ -281,7 +281,7 @@ def _parse_csv(
 
 
 BATCH_ROWS = 4096
-_LONGEST_HEADER = 1 << 20
+_MAX_HEADER_LENGTH = 1 << 20
 _DELIMITERS = (",", ";", "\t", "|")
 _QUOTED = re.compile(r'"[^"]*"')
 
@@ -323,7 +323,7 @@ class DelimitedTable:
             raise IrregularTextError
         with open_location(self.location) as file:
             # Files on remote storage read no line of a limited length.
-            first = file.read(_LONGEST_HEADER).split(b"\n", maxsplit=1)[0]
+            first = file.read(_MAX_HEADER_LENGTH).split(b"\n", maxsplit=1)[0]
             file.seek(0)
             delimiter = self._delimiter_in(first.decode("utf-8", "replace"))
             yield from read_csv_blocks(file, names, delimiter=delimiter, wanted=wanted)
@@ -363,7 +363,7 @@ class DelimitedTable:
             io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text,
         ):
             try:
-                first = text.readline(_LONGEST_HEADER)
+                first = text.readline(_MAX_HEADER_LENGTH)
                 text.seek(0)
                 reader = csv.reader(text, delimiter=self._delimiter_in(first))
                 yield from (fields for fields in reader if fields)

@@ -221,7 +221,7 @@ def _unread(name: str, text: str, where: str) -> DataError:
 
 
 _BOX_NUMBERS = 4
-_LEAST_POLYGON_NUMBERS = 6
+_MIN_POLYGON_NUMBERS = 6
 _DATA_FILES = ("data.yaml", "data.yml", "dataset.yaml", "dataset.yml")
 _NOWHERE = float("nan")
 _NOT_A_BOX: Corners = (_NOWHERE, _NOWHERE, _NOWHERE, _NOWHERE)
@@ -424,7 +424,7 @@ def parse_line(line: str) -> tuple[int, Corners | None]:
     if len(numbers) == _BOX_NUMBERS:
         across, down, wide, high = numbers
         return number, (across - wide / 2, down - high / 2, wide, high)
-    if len(numbers) < _LEAST_POLYGON_NUMBERS or len(numbers) % 2:
+    if len(numbers) < _MIN_POLYGON_NUMBERS or len(numbers) % 2:
         return number, None
     left, top = min(numbers[::2]), min(numbers[1::2])
     return number, (left, top, max(numbers[::2]) - left, max(numbers[1::2]) - top)

@@ -9,7 +9,7 @@ from weakspot.core.arrays import AnyArray, BoolArray, DoubleArray, IntArray, gen
 from weakspot.core.dataset import several_to_a_group
 from weakspot.core.group_tests import hypergeometric
 
-LEAST_VARIANCE = 400.0
+MIN_VARIANCE = 400.0
 """From here on the normal distribution is as good as the exact one."""
 
 
@@ -122,7 +122,7 @@ def _tail(observed: int, counts: Sequence[tuple[int, int, int]]) -> float:
         inside * (failed / total) * (1 - failed / total) * (total - inside) / max(total - 1, 1)
         for failed, total, inside in counts
     )
-    if variance > LEAST_VARIANCE:
+    if variance > MIN_VARIANCE:
         return 0.5 * erfc((observed - 0.5 - mean) / sqrt(2 * variance))
     chances, first = np.ones(1), 0
     for failed, total, inside in counts:

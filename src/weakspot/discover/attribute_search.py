@@ -68,7 +68,7 @@ def _pack(rows: IntArray, n_samples: int) -> AnyArray:
     return np.packbits(inside)
 
 
-LEAST_FAILURES = 2
+MIN_FAILURES = 2
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -98,7 +98,7 @@ def find_standing_out(
         max_p: largest p-value against the rest of the class.
         refine_p: largest p-value against the rest of each shorter combination, times the values that could have been added to it.
     """
-    places = np.flatnonzero((gaps >= min_gap) & (found.failed_inside >= LEAST_FAILURES))
+    places = np.flatnonzero((gaps >= min_gap) & (found.failed_inside >= MIN_FAILURES))
     p_values = fisher_ps(
         found.failed_inside[places],
         found.n_inside[places],
@@ -273,9 +273,9 @@ class CountedClass:
         return float(1 + np.sum(self._maxima >= observed)) / (1 + len(self._maxima))
 
 
-MOST_POOLED = 1_000
-MOST_WEAK_POOLED = 200
-MOST_MEMBERS = 4_000_000
+MAX_POOLED = 1_000
+MAX_WEAK_POOLED = 200
+MAX_MEMBERS = 4_000_000
 STRONG = 0.05
 """A combination whose p-value stays below this when multiplied by the number of combinations stands out by itself."""
 COST_OF_ABSENCE = 1.0
@@ -314,8 +314,8 @@ class Pool:
         ranked = np.lexsort((-found.n_inside[places], orders, -np.round(scores, 9), rest))
         kept = np.concatenate(
             [
-                ranked[is_strong[ranked]][:MOST_POOLED],
-                ranked[~is_strong[ranked]][:MOST_WEAK_POOLED],
+                ranked[is_strong[ranked]][:MAX_POOLED],
+                ranked[~is_strong[ranked]][:MAX_WEAK_POOLED],
             ]
         )
         # Equal evidence goes to the shorter combination, then to the larger one.
@@ -335,7 +335,7 @@ class Pool:
 
     def memberships(self, failed: BoolArray) -> Memberships:
         n_members = sum(len(rows) for rows in self.members)
-        return Memberships(self.members, failed, step=1 + n_members // MOST_MEMBERS)
+        return Memberships(self.members, failed, step=1 + n_members // MAX_MEMBERS)
 
     def inside(self, place: int, n_samples: int) -> BoolArray:
         inside = np.zeros(n_samples, dtype=np.bool_)
@@ -356,7 +356,7 @@ def _absent_values(counted: CountedClass, places: IntArray, is_absent: AnyArray 
     return np.asarray(found.sum(axis=1), dtype=np.int64)
 
 
-MOST_TESTED = 200
+MAX_TESTED = 200
 REFINING_DRAWS = 4_999
 
 
@@ -372,7 +372,7 @@ def keep_standing_out_in_groups(
 
     Tests of images only choose what is put to the tests of groups, which have the last word on both p-values.
     """
-    best = np.argsort(standing_out.p_values, kind="stable")[:MOST_TESTED]
+    best = np.argsort(standing_out.p_values, kind="stable")[:MAX_TESTED]
     chosen = StandingOut(
         places=standing_out.places[best],
         p_values=standing_out.p_values[best],
@@ -414,10 +414,10 @@ def _n_alternatives(counted: CountedClass, values: Values) -> int:
     return len(attributes) - sum(used) + max(used)
 
 
-MOST_CONSIDERED = 4_000_000
-MOST_PICKED = 30
-MOST_WEAK = 5
-MOST_TRIED = 50
+MAX_CONSIDERED = 4_000_000
+MAX_PICKED = 30
+MAX_WEAK = 5
+MAX_TRIED = 50
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -501,7 +501,7 @@ class CombinationSearch:
                 the one with fewer of them is taken.
         """
         order = affordable_order(
-            codes, max_order=self.max_order, min_support=self.min_support, most=MOST_CONSIDERED
+            codes, max_order=self.max_order, min_support=self.min_support, most=MAX_CONSIDERED
         )
         counted = CountedClass(codes, failed, groups, order=order, min_support=self.min_support)
         standing_out = find_standing_out(
@@ -531,7 +531,7 @@ class CombinationSearch:
         insides: list[BoolArray] = []
         covered = np.zeros(len(counted.failed), dtype=np.bool_)
         memberships = pool.memberships(counted.failed)
-        while len(picked) < min(MOST_PICKED, self.max_slices):
+        while len(picked) < min(MAX_PICKED, self.max_slices):
             cells = cells_of(insides, len(counted.failed))
             n_weak = sum(not pool.is_strong[place] for place in picked)
             place = self._next(counted, pool, memberships.excess(cells), cells, n_weak)
@@ -553,9 +553,9 @@ class CombinationSearch:
         cells: IntArray,
         n_weak: int,
     ) -> int | None:
-        is_open = (excess > 0) & (pool.is_strong | (n_weak < MOST_WEAK))
+        is_open = (excess > 0) & (pool.is_strong | (n_weak < MAX_WEAK))
         scores = np.where(is_open, excess - pool.penalties, -np.inf)
-        for place in np.argsort(-np.round(scores, 9), kind="stable")[:MOST_TRIED].tolist():
+        for place in np.argsort(-np.round(scores, 9), kind="stable")[:MAX_TRIED].tolist():
             if not is_open[place]:
                 return None
             inside = pool.inside(place, len(counted.failed))

@@ -32,8 +32,8 @@ from weakspot.discover.attribute_search import (
 from weakspot.discover.family_tests import BlindCandidate
 from weakspot.words.captions import built_in_attributes, built_in_vocabulary, plain_caption
 
-MOST_NUMBERS = 12
-FEWEST_VALUES = 2
+MAX_NUMBERS = 12
+MIN_VALUES = 2
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -91,10 +91,10 @@ def attribute_table(
 
 
 def _obstacle(kind: pa.DataType, n_values: int, max_values: int) -> str:
-    most = min(max_values, MOST_NUMBERS) if _is_number(kind) else max_values
+    most = min(max_values, MAX_NUMBERS) if _is_number(kind) else max_values
     if not _has_single_values(kind):
         return "its entries are no single values"
-    if n_values < FEWEST_VALUES:
+    if n_values < MIN_VALUES:
         return "all samples have the same value" if n_values else "it says nothing of these samples"
     if n_values > most:
         return f"it has {n_values} different {'numbers' if _is_number(kind) else 'values'}, at most {most} are compared"
@@ -267,8 +267,8 @@ def _built_in() -> dict[tuple[str, str], Wording]:
 
 METHOD = "attributes"
 ALL_CLASSES = "all classes"
-LEAST_PER_SIDE = 2
-LARGEST_ORDER = 3
+MIN_PER_SIDE = 2
+MAX_ORDER = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -298,7 +298,7 @@ class AttributesDiscoverer:
     """
 
     columns: tuple[str, ...] = ()
-    max_order: Annotated[int, Bounds(ge=1, le=LARGEST_ORDER)] = 3
+    max_order: Annotated[int, Bounds(ge=1, le=MAX_ORDER)] = 3
     min_support: Count = 10
     max_values: Annotated[int, Bounds(ge=2)] = 50
     min_gap: Annotated[float, Bounds(ge=0, lt=1)] = 0.05
@@ -396,7 +396,7 @@ class AttributesDiscoverer:
         )
 
     def _search(self, problem: ClassProblem, slicing: "_Slicing", seed: int) -> SearchResult | str:
-        note = obstacle(problem, min_failures=LEAST_PER_SIDE, min_right=LEAST_PER_SIDE)
+        note = obstacle(problem, min_failures=MIN_PER_SIDE, min_right=MIN_PER_SIDE)
         if note:
             return note
         if not slicing.table.names:

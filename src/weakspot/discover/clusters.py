@@ -17,8 +17,8 @@ from weakspot.core.slices import DataUse, FailureSlice
 from weakspot.core.statistics import association
 from weakspot.discover.family_tests import BlindCandidate
 
-LEAST_SPREAD = 1e-9
-LARGEST_JUMP = 1.0
+MIN_SPREAD = 1e-9
+MAX_JUMP = 1.0
 EQUAL_PART = 0.3
 
 
@@ -60,7 +60,7 @@ class ClusterTree:
         if len(values) < 2 * min_members:
             return []
         centred = values - values.mean(axis=0)
-        if np.square(centred).sum() / len(centred) <= LEAST_SPREAD:
+        if np.square(centred).sum() / len(centred) <= MIN_SPREAD:
             return []
         covariance = centred.T @ centred / len(centred)
         clusters, jumps = self._clusters(centred, covariance, min_members)
@@ -69,7 +69,7 @@ class ClusterTree:
         directions = self._directions(centred, covariance, clusters)
         scores = centred @ directions.T
         offsets = directions @ values.mean(axis=0)
-        weights = np.minimum(jumps, LARGEST_JUMP) ** 2
+        weights = np.minimum(jumps, MAX_JUMP) ** 2
         kept: list[Node] = []
         for place in np.lexsort((np.arange(len(jumps)), -weights)):
             cut, inside = _best_cut(scores[:, place], clusters[place])
@@ -112,7 +112,7 @@ class ClusterTree:
         members = np.zeros((len(chosen), n_samples), dtype=np.bool_)
         for place, number in enumerate(chosen):
             members[place, below[number]] = True
-        own = np.maximum(heights[chosen], LEAST_SPREAD)
+        own = np.maximum(heights[chosen], MIN_SPREAD)
         return members, heights[above[chosen]] / own - 1.0
 
     def _directions(

@@ -15,11 +15,11 @@ from weakspot.core.errors import InputError
 from weakspot.core.group_tests import deal_anew
 
 MAX_ORDER = 3
-MOST_CELLS = 8_000_000
-MOST_TUPLE_CELLS = 32_000_000
-LARGEST_BLOCK = 8
-LARGEST_TABLE = 16_384
-LEAST_WORK_PER_THREAD = 1_000_000
+MAX_CELLS = 8_000_000
+MAX_TUPLE_CELLS = 32_000_000
+MAX_BLOCK = 8
+MAX_TABLE = 16_384
+MIN_WORK_PER_THREAD = 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -58,10 +58,8 @@ class CellPlan:
         from weakspot.discover.combination_kernels import cover_tuples
 
         block_of = np.full(len(self.tuples), -1, dtype=np.int64)
-        blocks = np.empty((len(self.tuples), LARGEST_BLOCK), dtype=np.int64)
-        n_blocks = cover_tuples(
-            self.tuples, self.sizes, (LARGEST_TABLE, n_samples), blocks, block_of
-        )
+        blocks = np.empty((len(self.tuples), MAX_BLOCK), dtype=np.int64)
+        n_blocks = cover_tuples(self.tuples, self.sizes, (MAX_TABLE, n_samples), blocks, block_of)
         grouped = np.argsort(block_of, kind="stable")
         starts = np.searchsorted(block_of[grouped], np.arange(n_blocks + 1))
         return Cover(blocks=blocks[:n_blocks].copy(), grouped=grouped, starts=starts)
@@ -73,7 +71,7 @@ class CellPlan:
         cells = np.zeros(self.n_cells, dtype=np.uint32)
         n_blocks = len(cover.blocks)
         work = columns.shape[1] * n_blocks
-        n_parts = min(n_threads, n_blocks, 1 + work // LEAST_WORK_PER_THREAD)
+        n_parts = min(n_threads, n_blocks, 1 + work // MIN_WORK_PER_THREAD)
         ends = np.linspace(0, n_blocks, n_parts + 1).astype(np.int64).tolist()
 
         # A tuple belongs to one block, so no two threads write to the same cell.
@@ -142,7 +140,7 @@ class CodeColumns:
             if len(used)
             else np.zeros(0, dtype=np.int64)
         )
-        if cells.max(initial=0) > MOST_TUPLE_CELLS:
+        if cells.max(initial=0) > MAX_TUPLE_CELLS:
             raise InputError(
                 "The attributes have too many values to be combined.",
                 given=np.sort(self.sizes)[::-1][:max_order].tolist(),
@@ -152,7 +150,7 @@ class CodeColumns:
         start = 0
         while start < len(tuples):
             begun = int(ends[start] - cells[start])
-            stop = max(start + 1, int(np.searchsorted(ends, begun + MOST_CELLS, side="right")))
+            stop = max(start + 1, int(np.searchsorted(ends, begun + MAX_CELLS, side="right")))
             offsets = ends[start:stop] - cells[start:stop] - begun
             yield CellPlan(
                 sizes=self.sizes,
@@ -171,8 +169,8 @@ def _tuples(attributes: list[int], order: int) -> IntArray:
     return padded
 
 
-MOST_CODES = 65_536
-MOST_COMBINATIONS = 20_000_000
+MAX_CODES = 65_536
+MAX_COMBINATIONS = 20_000_000
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -292,9 +290,9 @@ class CombinationCounter:
                 CountedPiece.of(plan, columns, min_support=min_support, n_threads=threads)
             )
             n_found += len(pieces[-1].places)
-            if n_found > MOST_COMBINATIONS:
+            if n_found > MAX_COMBINATIONS:
                 raise InputError(
-                    f"There are more than {MOST_COMBINATIONS} combinations of attribute values.",
+                    f"There are more than {MAX_COMBINATIONS} combinations of attribute values.",
                     fix="Give fewer attributes, a lower order or a larger support floor.",
                 )
         return cls(columns=columns, pieces=tuple(pieces), n_threads=threads)
@@ -345,7 +343,7 @@ def affordable_order(codes: AnyArray, *, max_order: int, min_support: int, most:
     for order in range(max_order, 1, -1):
         largest = np.prod(np.sort(n_values)[::-1][:order].astype(np.float64) + 1)
         bound = bound_on_combinations(n_values, len(codes), order=order, min_support=min_support)
-        if bound <= most and largest <= MOST_TUPLE_CELLS:
+        if bound <= most and largest <= MAX_TUPLE_CELLS:
             return order
     return 1
 
@@ -386,15 +384,15 @@ def _refuse(codes: AnyArray, max_order: int, min_support: int) -> None:
     if (
         codes.dtype not in (np.uint8, np.uint16)
         and codes.size
-        and (codes.min() < 0 or codes.max() >= MOST_CODES)
+        and (codes.min() < 0 or codes.max() >= MAX_CODES)
     ):
         raise InputError(
-            f"Codes must lie between 0 and {MOST_CODES - 1}.",
+            f"Codes must lie between 0 and {MAX_CODES - 1}.",
             given=(int(codes.min()), int(codes.max())),
         )
 
 
-MOST_DEALT = 4_000_000
+MAX_DEALT = 4_000_000
 
 
 def evidence_of(found: Combinations) -> DoubleArray:
@@ -451,7 +449,7 @@ class ShuffledFailures:
     def maxima(self, n_shuffles: int, draws: np.random.Generator) -> DoubleArray:
         """Return the largest score of any combination after every shuffle [n_shuffles]."""
         maxima = np.full(n_shuffles, -np.inf)
-        at_a_time = max(1, MOST_DEALT // max(self._n_samples, 1))
+        at_a_time = max(1, MAX_DEALT // max(self._n_samples, 1))
         for start in range(0, n_shuffles, at_a_time):
             part = maxima[start : start + at_a_time]
             self._raise(self._dealt(len(part), draws), part)
@@ -470,7 +468,7 @@ class ShuffledFailures:
 
     def _raise(self, rows: AnyArray, maxima: DoubleArray) -> None:
         work = rows.size * sum(len(cover.blocks) for _, cover, _ in self._pieces)
-        n_parts = max(1, min(self._n_threads, len(rows), work // LEAST_WORK_PER_THREAD))
+        n_parts = max(1, min(self._n_threads, len(rows), work // MIN_WORK_PER_THREAD))
         ends = np.linspace(0, len(rows), n_parts + 1).astype(np.int64)
 
         def score(part: int) -> None:

@@ -34,7 +34,7 @@ from weakspot.core.samples import Need, SampleSet, obstacle, separating_cut, wit
 from weakspot.core.slices import DataUse, FailureSlice
 from weakspot.core.statistics import permutation_p
 from weakspot.discover.directions_kernels import (
-    LEAST_PER_SIDE,
+    MIN_PER_SIDE,
     Plan,
     Source,
     best_accuracies,
@@ -48,7 +48,7 @@ from weakspot.discover.directions_kernels import (
 )
 
 CHUNK_ROWS = 65_536
-LEAST_DEVIATION = 1e-8
+MIN_DEVIATION = 1e-8
 
 
 def scaling_rule(samples: SampleSet, space: str) -> LinearRule:
@@ -88,7 +88,7 @@ def mean_and_deviation(
     if shift is None:
         return None
     deviation = np.sqrt(np.maximum(squares / count - np.square(total / count), 0.0))
-    return shift + total / count, np.where(deviation > LEAST_DEVIATION, deviation, 1.0)
+    return shift + total / count, np.where(deviation > MIN_DEVIATION, deviation, 1.0)
 
 
 def stratified_part(failed: BoolArray, n_most: int, draws: np.random.Generator) -> IntArray:
@@ -187,8 +187,8 @@ def class_data(
     )
 
 
-LEAST_LENGTH = 1e-10
-LEAST_GROUP = 5
+MIN_LENGTH = 1e-10
+MIN_GROUP = 5
 SPLIT_DRAWS = 99
 NULL_BATCH = 20
 ENOUGH_EXCEEDED = 10
@@ -260,7 +260,7 @@ class ClassSearch:
         for group in range(1, self.n_directions):
             chosen, leaving, share = widest_split(data.gram, groups, group)
             n_rows, n_leaving = int(np.sum(groups == chosen)), len(leaving)
-            if chosen < 0 or min(n_leaving, n_rows - n_leaving) < LEAST_GROUP:
+            if chosen < 0 or min(n_leaving, n_rows - n_leaving) < MIN_GROUP:
                 break
             shares = chance_shares(data.gram, _drawn_kinds(data, draws), n_rows)
             if permutation_p(share - ROUNDING, shares) > self.max_p:
@@ -306,10 +306,10 @@ class ClassSearch:
         )
         weights = signed[0] @ data.embeddings[rows].astype(np.float64)
         length = float(np.linalg.norm(weights))
-        length = length if length > LEAST_LENGTH else 1.0
+        length = length if length > MIN_LENGTH else 1.0
         threshold = 0.0
         n_failing, n_right = count_sides(failed, source.groups)
-        if self.cut == "held-out" and min(n_failing, n_right) >= LEAST_PER_SIDE:
+        if self.cut == "held-out" and min(n_failing, n_right) >= MIN_PER_SIDE:
             fixed = self.plan._replace(costs=self.plan.costs[chosen : chosen + 1])
             cut = separating_cut(
                 nested_scores(source, failed, draws.permutation(len(rows)), fixed), failed
@@ -389,7 +389,7 @@ def _drawn_kinds(data: ClassData, draws: np.random.Generator) -> AnyArray:
 
 
 METHOD = "directions"
-MOST_THREADS = 4
+MAX_THREADS = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -467,7 +467,7 @@ class DirectionsDiscoverer:
             return self._look(samples, problem, scaling, use, seed)
 
         # Solvers let go of the interpreter, and classes do not know of each other: threads change the time, never the result.
-        with ThreadPoolExecutor(max_workers=min(MOST_THREADS, os.cpu_count() or 1)) as pool:
+        with ThreadPoolExecutor(max_workers=min(MAX_THREADS, os.cpu_count() or 1)) as pool:
             answers = list(pool.map(look, problems))
         slices = [found for answer in answers for found in answer.slices]
         return Discovery(

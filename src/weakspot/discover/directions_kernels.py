@@ -89,14 +89,14 @@ def weighted_sum(rows: FloatArray, weights: FloatArray) -> FloatArray:
     return found
 
 
-LEAST_CURVATURE = 1e-10
+MIN_CURVATURE = 1e-10
 NEAR_BOUND = 1e-9
 BLOCK = 512
 STEPS_IN_BLOCK = 5_000
 MAX_BLOCKS = 1_000
 STEPS_PER_SAMPLE = 2_000
 INNER_SHARE = 0.1
-LEAST_BLOCK = 2
+MIN_BLOCK = 2
 MARGIN_WIDTH = 2.0
 HALVINGS = 30
 
@@ -147,7 +147,7 @@ def _partner(gram: FloatArray, dual: Dual, first: int) -> tuple[int, float]:
                 gain = (
                     gap
                     * gap
-                    / max(row[first] + gram[place, place] - 2.0 * row[place], LEAST_CURVATURE)
+                    / max(row[first] + gram[place, place] - 2.0 * row[place], MIN_CURVATURE)
                 )
                 if gain > best:
                     best, second = gain, place
@@ -160,7 +160,7 @@ def _move(gram: FloatArray, dual: Dual, first: int, second: int) -> int:
     signed, error, low, high = dual.signed, dual.error, dual.low, dual.high
     row, other = gram[first], gram[second]
     room_up, room_down = high[first] - signed[first], signed[second] - low[second]
-    curvature = max(row[first] + other[second] - 2.0 * row[second], LEAST_CURVATURE)
+    curvature = max(row[first] + other[second] - 2.0 * row[second], MIN_CURVATURE)
     size = min((error[first] - error[second]) / curvature, room_up, room_down)
     # Bounds are met exactly, or a rounding error would leave a variable free for ever.
     signed[first] = high[first] if size == room_up else signed[first] + size
@@ -265,7 +265,7 @@ def block_steps(embeddings: FloatArray, dual: Dual, tolerance: float) -> int:
     size = min(BLOCK, len(dual.signed))
     for step in range(MAX_BLOCKS):
         block, violation = _working_block(dual, size)
-        if violation < tolerance or len(block) < LEAST_BLOCK:
+        if violation < tolerance or len(block) < MIN_BLOCK:
             return step
         chosen, inside = _block_of(embeddings, dual, block)
         pair_steps(
@@ -373,9 +373,9 @@ def svm_path(
     return found, biases
 
 
-LEAST_PER_SIDE = 2
-LEAST_GAIN = 1e-9
-LEAST_SQUARE = 1e-20
+MIN_PER_SIDE = 2
+MIN_GAIN = 1e-9
+MIN_SQUARE = 1e-20
 
 
 class Plan(NamedTuple):
@@ -468,7 +468,7 @@ def length_of(part: Source, signed: DoubleArray) -> float:
     along, square = weighted_sum(part.values, narrow), 0.0
     for place in range(len(along)):
         square += along[place] * (narrow[place] if part.is_gram else along[place])
-    return np.sqrt(square) if square > LEAST_SQUARE else 1.0
+    return np.sqrt(square) if square > MIN_SQUARE else 1.0
 
 
 @compiled
@@ -489,7 +489,7 @@ def accuracy_of(failed: BoolArray, scores: DoubleArray, bias: float) -> float:
 def best_cost(source: Source, failed: BoolArray, orders: IntArray, plan: Plan) -> int:
     """Return the smallest cost whose accuracy over the folds of all orders [r, n] is about the best; the middle one if unsure."""
     n_failing, n_right = count_sides(failed, source.groups)
-    if len(plan.costs) == 1 or min(n_failing, n_right) < LEAST_PER_SIDE:
+    if len(plan.costs) == 1 or min(n_failing, n_right) < MIN_PER_SIDE:
         return len(plan.costs) // 2
     totals = np.zeros(len(plan.costs))
     for draw in range(len(orders)):
@@ -504,7 +504,7 @@ def best_cost(source: Source, failed: BoolArray, orders: IntArray, plan: Plan) -
     best = totals.max() / len(orders)
     error = 0.5 * np.sqrt(best * (1.0 - best) * (1.0 / n_failing + 1.0 / n_right))
     for cost in range(len(totals)):
-        if totals[cost] / len(orders) >= best - plan.slack * error - LEAST_GAIN:
+        if totals[cost] / len(orders) >= best - plan.slack * error - MIN_GAIN:
             return cost
     return 0
 
@@ -581,7 +581,7 @@ def group_accuracy(
     predictions = taken(failed, rows)
     n_failed, part = n_failures(predictions), part_of(source, rows)
     n_failing, n_right = count_sides(predictions, part.groups)
-    if n_failing < LEAST_PER_SIDE or n_right < LEAST_PER_SIDE:
+    if n_failing < MIN_PER_SIDE or n_right < MIN_PER_SIDE:
         return 0.5
     scores = nested_scores(part, predictions, order_within(order, rows)[0], plan)
     inside, inside_scores, n_inside = np.empty(len(rows), np.bool_), np.empty(len(rows)), 0
@@ -589,15 +589,15 @@ def group_accuracy(
         if regions[rows[place]] == group:
             inside[n_inside], inside_scores[n_inside] = predictions[place], scores[place]
             n_inside += 1
-    if n_inside - n_failed < LEAST_PER_SIDE:
+    if n_inside - n_failed < MIN_PER_SIDE:
         return accuracy_of(predictions, scores, 0.0)
     return accuracy_of(inside[:n_inside], inside_scores[:n_inside], 0.0)
 
 
 POWER_STEPS = 20
 MEAN_STEPS = 20
-SMALLEST_SPREAD = 1e-9
-FEWEST_TO_SPLIT = 2
+MIN_SPREAD = 1e-9
+MIN_TO_SPLIT = 2
 
 
 @compiled
@@ -634,7 +634,7 @@ def _main_axis(centred: DoubleArray) -> DoubleArray:
     axis: DoubleArray = centred[farthest].copy()
     for _ in range(POWER_STEPS):
         length = np.sqrt((axis * axis).sum())
-        if length <= SMALLEST_SPREAD:
+        if length <= MIN_SPREAD:
             break
         axis = _times(centred, axis, 1.0 / length)
     return axis
@@ -650,7 +650,7 @@ def two_means(gram: FloatArray, rows: IntArray) -> tuple[BoolArray, float, float
         member[place] = 1.0 if axis[place] > 0.0 else 0.0
     for _ in range(MEAN_STEPS):
         n_first = member.sum()
-        if n_first < 1.0 or n_first >= n_rows or spread <= SMALLEST_SPREAD:
+        if n_first < 1.0 or n_first >= n_rows or spread <= MIN_SPREAD:
             return member > 0.0, 0.0, spread
         along, square, n_moved = _times(centred, member, 1.0 / n_first), 0.0, 0
         for place in range(n_rows):
@@ -677,7 +677,7 @@ def chance_shares(gram: FloatArray, orders: IntArray, n_rows: int) -> DoubleArra
     found = np.zeros(len(orders))
     for place in range(len(orders)):
         _, explained, spread = two_means(gram, orders[place, :n_rows])
-        found[place] = explained / spread if spread > SMALLEST_SPREAD else 0.0
+        found[place] = explained / spread if spread > MIN_SPREAD else 0.0
     return found
 
 
@@ -707,13 +707,13 @@ def widest_split(gram: FloatArray, groups: IntArray, n_groups: int) -> tuple[int
     best, share, chosen, leaving = -1.0, 0.0, -1, np.empty(0, np.int64)
     for group in range(n_groups):
         rows = np.flatnonzero(groups == group)
-        if len(rows) < FEWEST_TO_SPLIT:
+        if len(rows) < MIN_TO_SPLIT:
             continue
         is_first, explained, spread = two_means(gram, rows)
         if explained > best:
             best, share, chosen, leaving = (
                 explained,
-                explained / max(spread, SMALLEST_SPREAD),
+                explained / max(spread, MIN_SPREAD),
                 group,
                 rows[is_first],
             )

@@ -42,13 +42,13 @@ class BlindDiscoverer(Protocol):
         """Return rules of one class; neither the samples nor the problem say what the classifier predicted."""
 
 
-MOST_DRAWS = 9_999
-FEWEST_DRAWS = 999
-MOST_STEPS = 300_000_000
+MAX_DRAWS = 9_999
+MIN_DRAWS = 999
+MAX_STEPS = 300_000_000
 HOPELESS = 0.1
 """Beyond this chance, after the fewest draws, no more are made: nobody acts on whether it is 0.2 or 0.21."""
 ROUNDING = 1e-9
-MOST_KNOWN = 64
+MAX_KNOWN = 64
 _KNOWN: dict[bytes, "FamilyTest"] = {}
 """What was asked last: finding and verifying ask the same of the same samples."""
 
@@ -87,7 +87,7 @@ def family_test(
     """
     key = _digest(failed, groups, *insides, np.asarray(weights, dtype=np.float64))
     if key not in _KNOWN:
-        while len(_KNOWN) >= MOST_KNOWN:
+        while len(_KNOWN) >= MAX_KNOWN:
             _KNOWN.pop(next(iter(_KNOWN)))
         _KNOWN[key] = _family_test(failed, groups, insides, weights)
     return _KNOWN[key]
@@ -115,7 +115,7 @@ def _family_test(
     measure = _grouped_measure(test, members) if test.has_groups else _ratio_measure(test, members)
     observed = measure(members @ test.scores[:, None])[:, 0] - shares
     dealt = test.dealt(members)
-    n_draws = int(np.clip(MOST_STEPS // max(dealt.steps, 1.0), FEWEST_DRAWS, MOST_DRAWS))
+    n_draws = int(np.clip(MAX_STEPS // max(dealt.steps, 1.0), MIN_DRAWS, MAX_DRAWS))
     random = generator(0, "family", f"{members.shape} {int(test.scores.sum())}")
     best: list[DoubleArray] = []
     n_made, n_reached, least = 0, 0, float(observed.min()) + ROUNDING
@@ -123,7 +123,7 @@ def _family_test(
         best.append((measure(sums.T) - shares[:, None]).min(axis=0))
         n_made += len(sums)
         n_reached += int(np.count_nonzero(best[-1] <= least))
-        if n_made >= FEWEST_DRAWS and n_reached > HOPELESS * n_made:
+        if n_made >= MIN_DRAWS and n_reached > HOPELESS * n_made:
             break
     drawn = np.sort(np.concatenate(best))
     reached = np.searchsorted(drawn, observed + ROUNDING, side="right")

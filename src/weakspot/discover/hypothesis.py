@@ -25,7 +25,7 @@ METHOD = "hypothesis"
 EVERY_CLASS = "*"
 BLANK = "{phrase}"
 INSIDE = 0.5
-LEAST_ADDED = 1e-3
+MIN_ADDED = 1e-3
 ANYTHING = "a thing"
 HOW_TO_ASK = (
     "No phrase was given. Complete the sentence `The classifier is often wrong on images that have ... in it`, and give the words "
@@ -151,7 +151,7 @@ class HypothesisDiscoverer:
             if not is_class_alone:
                 rest = rows - rows @ basis @ basis.T
                 # An encoder to which the words are the class itself has nothing else to go by.
-                is_more = np.linalg.norm(rest, axis=1, keepdims=True) > LEAST_ADDED
+                is_more = np.linalg.norm(rest, axis=1, keepdims=True) > MIN_ADDED
                 rows = np.where(is_more, unit_rows(rest), rows)
             found[phrase] = unit_rows(rows.mean(axis=0)[None])[0]
         return found

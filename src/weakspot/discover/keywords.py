@@ -14,7 +14,7 @@ from pydantic import JsonValue
 
 from weakspot.core.arrays import BoolArray, FloatArray, IntArray, generator, unit_rows
 from weakspot.core.assistants import (
-    LEAST_TRUST,
+    MIN_TRUST,
     NO_ASSISTANTS,
     Assistants,
     CaptionRows,
@@ -170,7 +170,7 @@ def vocabulary_candidates(says: TrustPhrases | None = None) -> tuple[Candidate, 
         **{shown: Caption(noun=None, look=look).phrase for shown, look in words.looks.items()},
     }
     told = None if says is None else says(list(prompts))
-    known = [True] * len(prompts) if told is None else [one >= LEAST_TRUST for one in told]
+    known = [True] * len(prompts) if told is None else [one >= MIN_TRUST for one in told]
     return tuple(
         Candidate(keyword=keyword, prompt=prompt)
         for (keyword, prompt), is_known in zip(prompts.items(), known, strict=True)
@@ -180,7 +180,7 @@ def vocabulary_candidates(says: TrustPhrases | None = None) -> tuple[Candidate, 
 
 HALF = 0.5
 PER_CENT = 100.0
-MOST_SHUFFLED = 1_000
+MAX_SHUFFLED = 1_000
 """Chance is measured on a random part of more samples than this; a keyword that is worth a test stands out there, too."""
 
 
@@ -282,9 +282,9 @@ def meaning_cut(
 
 
 def _random_part(n_samples: int, draws: np.random.Generator) -> IntArray | slice:
-    if n_samples <= MOST_SHUFFLED:
+    if n_samples <= MAX_SHUFFLED:
         return slice(None)
-    return np.sort(draws.permutation(n_samples)[:MOST_SHUFFLED])
+    return np.sort(draws.permutation(n_samples)[:MAX_SHUFFLED])
 
 
 def scored(

@@ -155,7 +155,7 @@ def _one_hot(codes: IntArray, width: int) -> FloatArray:
 
 Ranking = Literal["separation", "errors", "profile"]
 Cut = Literal["separating", "posterior"]
-LEAST_CLASS_SHARE = 0.3
+MIN_CLASS_SHARE = 0.3
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -169,7 +169,7 @@ class FittedGroup:
 
     def components_of(self, place: int) -> IntArray:
         """Return the components to which the class of a problem contributes a large share."""
-        return np.flatnonzero(self.mixture.label_profiles[:, place] >= LEAST_CLASS_SHARE)
+        return np.flatnonzero(self.mixture.label_profiles[:, place] >= MIN_CLASS_SHARE)
 
     def surplus(self, component: int) -> float:
         """Return by how much a label is predicted more often than it is true in a component, for the label where that is most."""
@@ -256,7 +256,7 @@ def candidates(
 
 METHOD = "mixture"
 BIC_SIZES = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
-FEWEST_COMPONENTS = 2
+MIN_COMPONENTS = 2
 N_FOLDS = 5
 
 
@@ -299,7 +299,7 @@ class MixtureDiscoverer:
     """
 
     space: str = "clip"
-    n_components: Annotated[int, Bounds(ge=FEWEST_COMPONENTS)] | Literal["bic"] = 25
+    n_components: Annotated[int, Bounds(ge=MIN_COMPONENTS)] | Literal["bic"] = 25
     n_slices: Count = 5
     per_class: bool = True
     ranking: Ranking = "separation"
@@ -410,7 +410,7 @@ class MixtureDiscoverer:
         return FittedGroup(group=group, reduction=reduction, mixture=mixture, odds=odds)
 
     def _mixture(self, material: Material, group: Group, draws: np.random.Generator) -> Mixture:
-        most = max(FEWEST_COMPONENTS, int(len(material) / self.rows_per_component))
+        most = max(MIN_COMPONENTS, int(len(material) / self.rows_per_component))
         if self.n_components != "bic":
             return self._of_size(material, group, min(self.n_components, most), draws)
         fits = [self._of_size(material, group, size, draws) for size in BIC_SIZES if size <= most]

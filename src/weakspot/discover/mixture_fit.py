@@ -12,7 +12,7 @@ from weakspot.core.samples import SampleSet
 
 FIT_CHUNK_ROWS = 8_192
 WARM_ROWS = 16_384
-SMALLEST_SHARE = 1e-12
+MIN_SHARE = 1e-12
 PROFILE_PRIOR = 1.0
 EMPTY = 1e-6
 
@@ -297,11 +297,11 @@ def _maximise(sums: _Sums, settings: FitSettings, overall: _Overall) -> Mixture:
 
 
 def _safe_log(shares: AnyArray) -> DoubleArray:
-    return np.asarray(np.log(np.maximum(shares, SMALLEST_SHARE)), dtype=np.float64)
+    return np.asarray(np.log(np.maximum(shares, MIN_SHARE)), dtype=np.float64)
 
 
 CHUNK_ROWS = 16_384
-LARGEST_PART = 16_384
+MAX_PART = 16_384
 N_ROUNDS = 10
 FAILURE_SHARE = 0.5
 
@@ -310,8 +310,8 @@ def k_means_parts(reduced: FloatArray, n_parts: int, draws: np.random.Generator)
     """Return the nearest of n_parts centres for every sample [n]; centres are found on a random part of the samples."""
     chosen = (
         reduced
-        if len(reduced) <= LARGEST_PART
-        else reduced[np.sort(draws.permutation(len(reduced))[:LARGEST_PART])]
+        if len(reduced) <= MAX_PART
+        else reduced[np.sort(draws.permutation(len(reduced))[:MAX_PART])]
     )
     return nearest(reduced, k_means_centres(np.ascontiguousarray(chosen), n_parts, draws))
 
@@ -413,8 +413,8 @@ def _allot(counts: DoubleArray, is_failure: AnyArray, n_parts: int) -> IntArray:
     return given
 
 
-LEAST_VARIANCE = 1e-9
-LEAST_SHARE = 1e-6
+MIN_VARIANCE = 1e-9
+MIN_VARIANCE_SHARE = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -467,9 +467,9 @@ def fit_reduction(
     width = samples.space(space).embeddings.shape[1]
     directions = _few_rows if len(rows) <= width else _many_rows
     centre, variances, axes = directions(samples, space, rows, n_dimensions)
-    if not len(variances) or variances[0] < LEAST_VARIANCE:
+    if not len(variances) or variances[0] < MIN_VARIANCE:
         return None
-    kept = variances > LEAST_SHARE * variances[0]
+    kept = variances > MIN_VARIANCE_SHARE * variances[0]
     scale = 1.0 / np.sqrt(variances[kept].mean())
     return Reduction(
         centre=centre.astype(np.float32),
@@ -486,7 +486,7 @@ def _few_rows(
     embeddings -= centre
     values, left = np.linalg.eigh(embeddings @ embeddings.T / len(rows))
     values, left = _largest(values, left, n_most)
-    lengths = np.sqrt(np.maximum(values, LEAST_VARIANCE**2) * len(rows))
+    lengths = np.sqrt(np.maximum(values, MIN_VARIANCE**2) * len(rows))
     return centre, values, (left.T @ embeddings) / lengths[:, None]
 
 

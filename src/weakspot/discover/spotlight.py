@@ -18,9 +18,9 @@ from weakspot.core.samples import Need, SampleSet, obstacle, separating_cut, wit
 from weakspot.core.slices import DataUse, FailureSlice
 from weakspot.core.statistics import association
 
-LEAST_SPREAD = 1e-9
-LEAST_GAIN = 1e-6
-LARGEST_PULL = 0.5
+MIN_SPREAD = 1e-9
+MIN_GAIN = 1e-6
+MAX_PULL = 0.5
 PRECISE = 1e-6
 N_NEWTON = 40
 N_STEPS = 20
@@ -57,9 +57,9 @@ class Spot:
         straight away. Without this the few samples that made a spot would look nearer to it than unseen ones of their kind.
         """
         total = float(self.pulls.sum())
-        shares = self.pulls / total if total > LEAST_SPREAD else np.zeros(len(self.pulls))
+        shares = self.pulls / total if total > MIN_SPREAD else np.zeros(len(self.pulls))
         return np.asarray(
-            -self.distances / np.square(1.0 - np.clip(shares, -LARGEST_PULL, LARGEST_PULL)),
+            -self.distances / np.square(1.0 - np.clip(shares, -MAX_PULL, MAX_PULL)),
             dtype=np.float64,
         )
 
@@ -97,7 +97,7 @@ class Field:
         precision = precision_for(distances, size, near=near)
         weights = np.exp(-0.5 * precision * distances)
         outward = weights * distances
-        level = float(self.losses @ outward) / max(float(outward.sum()), LEAST_SPREAD)
+        level = float(self.losses @ outward) / max(float(outward.sum()), MIN_SPREAD)
         mean_loss = float(weights @ self.losses) / float(weights.sum())
         pulls = weights * (self.losses - level)
         found = {"weights": weights, "pulls": pulls, "distances": distances}
@@ -144,7 +144,7 @@ def _step(field: Field, spot: Spot, size: float) -> Spot | None:
     way = (spot.pulls @ field.doubles - spot.pulls.sum() * spot.centre) / total
     for trial in range(N_TRIALS):
         moved = field.at(spot.centre + way * 0.5 ** (trial - 1), size, near=spot.precision)
-        if moved.mean_loss > spot.mean_loss + LEAST_GAIN:
+        if moved.mean_loss > spot.mean_loss + MIN_GAIN:
             return moved
     return None
 
@@ -157,7 +157,7 @@ def precision_for(distances: DoubleArray, size: float, *, near: float | None = N
     >>> round(precision_for(np.array([0.0, 2.0]), 1.5), 4)
     0.6931
     """
-    scale = max(float(distances.mean()), LEAST_SPREAD)
+    scale = max(float(distances.mean()), MIN_SPREAD)
     scaled = 0.5 * distances / scale
     low, high = -20.0, 20.0
     place = 0.0 if near is None else float(np.clip(np.log(near * scale), low, high))
@@ -176,7 +176,7 @@ def precision_for(distances: DoubleArray, size: float, *, near: float | None = N
 
 
 METHOD = "spotlight"
-SMALLEST_CONFIDENCE = 1e-4
+MIN_CONFIDENCE = 1e-4
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -334,8 +334,8 @@ class SpotlightDiscoverer:
         losses = scene.losses
         size = min(max(self.min_spot, self.spot_share * len(losses)), len(losses) / 2)
         spread = float(np.var(scene.embeddings, axis=0, dtype=np.float64).sum())
-        for _ in range(self.n_spots if spread > LEAST_SPREAD and size >= 1.0 else 0):
-            if losses.max() - losses.min() <= LEAST_SPREAD:
+        for _ in range(self.n_spots if spread > MIN_SPREAD and size >= 1.0 else 0):
+            if losses.max() - losses.min() <= MIN_SPREAD:
                 return
             spot = brightest(
                 Field.of(scene.embeddings, losses), size, n_starts=self.n_starts, draws=draws
@@ -390,7 +390,7 @@ def losses_of(problem: ClassProblem, loss: Literal["log", "failure"]) -> DoubleA
     confidence = problem.confidence.astype(np.float64)
     if loss == "failure" or not np.isfinite(confidence).all():
         return problem.failed.astype(np.float64)
-    return np.asarray(-np.log(np.clip(confidence, SMALLEST_CONFIDENCE, 1.0)), dtype=np.float64)
+    return np.asarray(-np.log(np.clip(confidence, MIN_CONFIDENCE, 1.0)), dtype=np.float64)
 
 
 def _part(

@@ -33,7 +33,7 @@ from weakspot.core.slices import DataUse, FailureSlice, SliceName
 from weakspot.words.captions import Caption, counted, plain_caption
 from weakspot.words.uncommon_vocabulary import Axis, uncommon_axes
 
-LONGEST_VALUE = 60
+MAX_VALUE_LENGTH = 60
 PATIENCE = 3
 SCHEMA: dict[str, JsonValue] = {
     "type": "object",
@@ -95,7 +95,7 @@ def usable_values(answer: JsonValue, axis: Axis) -> tuple[str, ...]:
         " ".join(value.split()).strip(" .,;:!?\"'`*-") for value in listed if isinstance(value, str)
     ]
     return tuple(
-        dict.fromkeys(_in_form(text, axis) for text in texts if 0 < len(text) <= LONGEST_VALUE)
+        dict.fromkeys(_in_form(text, axis) for text in texts if 0 < len(text) <= MAX_VALUE_LENGTH)
     )
 
 
@@ -233,7 +233,7 @@ def _different(embeddings: FloatArray) -> IntArray:
 
 
 METHOD = "uncommon-attributes"
-MOST_BUILT_IN = 32
+MAX_BUILT_IN = 32
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -345,7 +345,7 @@ class UncommonAttributesDiscoverer:
         values = given or (() if is_absent else proposer.values(problem.class_name, axis))
         note: list[str] = []
         if not values:
-            values = axis.values_for(None if is_absent else problem.class_name, most=MOST_BUILT_IN)
+            values = axis.values_for(None if is_absent else problem.class_name, most=MAX_BUILT_IN)
             if proposer.propose is not None and not is_absent:
                 note = [
                     f"The language model could not be used, so built-in values of {axis.name!r} were tried. {proposer.last}"

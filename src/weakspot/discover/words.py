@@ -20,8 +20,8 @@ from weakspot.words.caption_words import count_keywords
 from weakspot.words.captions import noun_of
 from weakspot.words.wordnet import everyday_lemma
 
-MOST_CELLS = 30_000_000
-FEWEST_KEYWORDS = 20
+MAX_CELLS = 30_000_000
+MIN_KEYWORDS = 20
 NO_CAPTIONS = "There are no captions: no metadata column {column!r} holds text."
 
 
@@ -91,7 +91,7 @@ def captioned_class(
         ),
         key=lambda words: (-counts[words], -words.count(" "), words),
     )
-    affordable = max(FEWEST_KEYWORDS, MOST_CELLS // max(len(texts), 1))
+    affordable = max(MIN_KEYWORDS, MAX_CELLS // max(len(texts), 1))
     kept: dict[bytes, Keyword] = {}
     for words in usable:
         inside = index.say(words, own.rows)

@@ -189,7 +189,7 @@ def _notification(entry: PolicyEntry) -> dict[str, Any]:
     }
 
 
-MOST_CHARACTERS = 60_000
+MAX_CHARACTERS = 60_000
 MARK = "<!-- weakspot check -->"
 SPECIAL = re.compile(r"([\\`*_{}\[\]#|~>])")
 UNWANTED = re.compile(r"(@|:(?=//)|www(?=\.))")
@@ -201,11 +201,11 @@ SIGNS = {
     Ruling.ACCEPTED: "🟡 accepted",
 }
 COUNTED = ("confirmed_slices", "failing_classes", "new_slices")
-LONGEST_TEXT = 600
+MAX_TEXT_LENGTH = 600
 RESERVE = 400
 
 
-def markdown_comment(result: PolicyResult, *, most_characters: int = MOST_CHARACTERS) -> str:
+def markdown_comment(result: PolicyResult, *, most_characters: int = MAX_CHARACTERS) -> str:
     """Return the comment, never longer than allowed; what does not fit is counted."""
     sign = "✅" if result.is_kept else "❌"
     head = [MARK, f"## {sign} weakspot: {_escape(result.headline)}", ""]
@@ -292,7 +292,7 @@ def _bar(entry: PolicyEntry) -> str:
 def _escape(text: str) -> str:
     """Return a text that shows as it is: no markup, no HTML, no table cell, no link, nobody mentioned."""
     line = " ".join(CONTROL.sub(" ", text).split())
-    line = line if len(line) <= LONGEST_TEXT else line[: LONGEST_TEXT - 1] + "…"
+    line = line if len(line) <= MAX_TEXT_LENGTH else line[: MAX_TEXT_LENGTH - 1] + "…"
     line = line.replace("&", "&amp;").replace("<", "&lt;")
     return UNWANTED.sub("\\1\N{ZERO WIDTH SPACE}", SPECIAL.sub(r"\\\1", line))
 

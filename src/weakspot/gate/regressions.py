@@ -17,13 +17,13 @@ from weakspot.gate.policy import Judging, RegressionRule
 from weakspot.gate.result import PolicyEntry, Ruling
 
 N_FLIPS = 20_000
-FEWEST_FLIPS = 4_000
-MOST_DRAWS = 40_000_000
+MIN_FLIPS = 4_000
+MAX_DRAWS = 40_000_000
 AT_ONCE = 2_000_000
 SLICES_SHARE = 2.0 / 3.0
 KEPT_EQUAL = 0.3
 STEEPNESS = 1.2
-MOST_EXCESS = 3.0
+MAX_EXCESS = 3.0
 ADDED_NOISE = 1.0
 NEGLIGIBLE = 1e-9
 
@@ -96,7 +96,7 @@ def shares(prior: DoubleArray, sizes: DoubleArray, squares: DoubleArray) -> Doub
     [0.76, 0.12, 0.12]
     """
     expected = np.maximum(sizes * np.median(squares / np.maximum(sizes, 1.0)), 1.0)
-    excess = np.clip((squares - expected) / np.sqrt(expected), -MOST_EXCESS, MOST_EXCESS)
+    excess = np.clip((squares - expected) / np.sqrt(expected), -MAX_EXCESS, MAX_EXCESS)
     tilted = prior * np.exp(STEEPNESS * excess)
     return np.asarray(KEPT_EQUAL * prior + (1.0 - KEPT_EQUAL) * tilted / tilted.sum())
 
@@ -130,7 +130,7 @@ def fall_p_values(changes: Changes, weights: DoubleArray, *, margin: float) -> D
 def _flips(changes: Changes, noise: DoubleArray) -> Iterator[DoubleArray]:
     """Yield the falls that the same units give with signs by chance, in parts [n, k]; the data decide the chance."""
     n_patterns = max(len(changes.counts), 1)
-    n_flips = int(np.clip(MOST_DRAWS // n_patterns, FEWEST_FLIPS, N_FLIPS))
+    n_flips = int(np.clip(MAX_DRAWS // n_patterns, MIN_FLIPS, N_FLIPS))
     at_once = max(AT_ONCE // n_patterns, 1)
     content = np.ascontiguousarray(changes.patterns).tobytes() + changes.counts.tobytes()
     random = generator(0, "regressions", hashlib.sha256(content).hexdigest())
@@ -157,7 +157,7 @@ def _units(pair: PairedTally, place: int) -> tuple[IntArray, IntArray]:
 POWER = 0.8
 HALVINGS = 14
 REACH = 6.0
-MOST_SAMPLES = 10_000_000
+MAX_SAMPLES = 10_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -227,9 +227,9 @@ def samples_needed(one: Comparison, fall: float, *, power: float = POWER) -> int
         return None
     level = one.share_of(one.n_samples * (2.0 * one.gain_rate + fall))
     low, high = 0, 1
-    while high < MOST_SAMPLES and not _shows(one, high, level, fall, power):
+    while high < MAX_SAMPLES and not _shows(one, high, level, fall, power):
         low, high = high, 2 * high
-    if high >= MOST_SAMPLES:
+    if high >= MAX_SAMPLES:
         return None
     while high - low > max(1, high // 100):
         middle = (low + high) // 2

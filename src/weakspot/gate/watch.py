@@ -347,8 +347,8 @@ def _now() -> str:
 log = logging.getLogger(__name__)
 
 LOCK_FILE = "watch.lock"
-LONGEST_PAUSE = 3600.0
-MOST_DOUBLINGS = 6
+MAX_PAUSE = 3600.0
+MAX_DOUBLINGS = 6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -420,7 +420,7 @@ class Watcher:
     def next_pause(self) -> float:
         """Return the seconds until the next round: twice as long after every failure, up to an hour."""
         every = self._request.every
-        return min(every * 2.0 ** min(self._n_failed, MOST_DOUBLINGS), max(every, LONGEST_PAUSE))
+        return min(every * 2.0 ** min(self._n_failed, MAX_DOUBLINGS), max(every, MAX_PAUSE))
 
     def _round(self, journal: WatchJournal) -> WatchRound:
         return run_round(self._request.round_request, journal.last_run(), progress=self._progress)

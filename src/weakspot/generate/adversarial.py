@@ -31,7 +31,7 @@ from weakspot.generate.transfer import TransferMatrix
 from weakspot.store import atomic
 from weakspot.store.array_files import folder_name
 
-MOST_SENTENCES = 2
+MAX_SENTENCES = 2
 
 
 class GeneratesImages(Protocol):
@@ -107,7 +107,7 @@ class CaptionYield(Record):
 
 
 def caption_from(
-    class_name: str, baseline: str, text: str, *, origin: str, most_sentences: int = MOST_SENTENCES
+    class_name: str, baseline: str, text: str, *, origin: str, most_sentences: int = MAX_SENTENCES
 ) -> SourceCaption | None:
     """Return the caption of an image: the baseline prompt and the first sentences of what was said; None if nothing was.
 

@@ -198,7 +198,7 @@ def _source(location: Path) -> SampleSource:
 LABEL, CAPTION = "label", "caption"
 WordsOfRows = Callable[[IntArray, str], list[str]]
 ANY_NUMBER = 1000
-MOST_NAMED = 20
+MAX_NAMED = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -363,9 +363,9 @@ def captions_of_table(path: Path, baselines: Baselines) -> tuple[SourceCaption, 
             problems.append(f"line {line}: the caption says nothing")
         else:
             found.append(caption)
-    known = ", ".join(baselines.class_names[:MOST_NAMED])
-    shown = problems[:MOST_NAMED] + (
-        [f"and {len(problems) - MOST_NAMED} more"] if len(problems) > MOST_NAMED else []
+    known = ", ".join(baselines.class_names[:MAX_NAMED])
+    shown = problems[:MAX_NAMED] + (
+        [f"and {len(problems) - MAX_NAMED} more"] if len(problems) > MAX_NAMED else []
     )
     raise_all(
         shown,

@@ -21,7 +21,7 @@ from weakspot.report.wording import CERTAIN, count, interval, p_value, percent, 
 from weakspot.run.reporting import written
 
 PAGE, DATA, SHEET = "counterfactual.html", "counterfactual.json", "counterfactual.png"
-MOST_COLUMNS = 10
+MAX_COLUMNS = 10
 CELL_SIDE = 120
 FRAME = 4
 WRONG, RIGHT = (196, 42, 42), (64, 140, 84)
@@ -46,7 +46,7 @@ def write_counterfactuals(result: CounterfactualResult, folder: Path) -> tuple[P
 def contact_sheet(result: CounterfactualResult) -> Image.Image:
     """Return the first images of every caption, one row a caption, one column a seed; failures have a red frame."""
     usable = [place for place, one in enumerate(result.rows[0]) if one.image is not None][
-        :MOST_COLUMNS
+        :MAX_COLUMNS
     ] or [0]
     rows = [[row[place] for place in usable] for row in result.rows]
     rates = (result.series.baseline, *result.series.rates)

@@ -180,7 +180,7 @@ def _columns(pairs: Sequence[tuple[bool, bool]]) -> tuple[BoolArray, BoolArray]:
     return table[:, 0], table[:, 1]
 
 
-MOST_CONTROL = 0.1
+MAX_CONTROL = 0.1
 """By how much the control of a caption may raise the failure rate; beyond that nothing is claimed of the caption."""
 
 
@@ -449,14 +449,14 @@ def _controls(image_generator: ImageGenerator, prompts: Mapping[str, str]) -> di
 def _against_controls(
     rates: Sequence[CounterfactualRate], controls: Mapping[str, str]
 ) -> list[CounterfactualRate]:
-    """Return rates without a claim where the control alone makes the classifier fail more often than MOST_CONTROL."""
+    """Return rates without a claim where the control alone makes the classifier fail more often than MAX_CONTROL."""
     named = {one.caption: one for one in rates}
     found = []
     for one in rates:
         control = named.get(controls.get(one.caption, ""))
         if control is None or one.note or not control.caption:
             found.append(one)
-        elif control.note or control.change > MOST_CONTROL:
+        elif control.note or control.change > MAX_CONTROL:
             found.append(one.model_copy(update={"p_after_looks": 1.0, "note": _no_claim(control)}))
         else:
             found.append(one)
@@ -468,7 +468,7 @@ def _no_claim(control: CounterfactualRate) -> str:
         return f"No claim: the control “{control.caption}” cannot be drawn. {control.note}"
     return (
         f"No claim: the control “{control.caption}” alone changes failures by {100 * control.change:+.0f} points "
-        f"on {control.pairs} pairs, more than {100 * MOST_CONTROL:.0f}."
+        f"on {control.pairs} pairs, more than {100 * MAX_CONTROL:.0f}."
     )
 
 

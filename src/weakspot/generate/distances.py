@@ -10,10 +10,10 @@ from weakspot.core.errors import DataError, NotEnoughDataError
 from weakspot.core.record import Record
 
 OFFSET = 1.0
-LARGEST_SUBSET = 1000
+MAX_SUBSET = 1000
 N_SUBSETS = 40
-FEWEST_BLOCKS = 4
-FEWEST_IMAGES = 2
+MIN_BLOCKS = 4
+MIN_IMAGES = 2
 N_EQUAL_DRAWS = 5
 EXTRAPOLATION_SIZES = 6
 ENOUGH_TIMES = 4
@@ -151,7 +151,7 @@ def kernel_distance(
     """
     one, other = _check(first, second)
     fewest, most = sorted((len(one), len(other)))
-    n_blocks = min(max(FEWEST_BLOCKS, -(-most // LARGEST_SUBSET)), fewest // FEWEST_IMAGES)
+    n_blocks = min(max(MIN_BLOCKS, -(-most // MAX_SUBSET)), fewest // MIN_IMAGES)
     random = generator(seed, "kernel distance")
     means, squared_errors = [], []
     for _ in range(max(1, round(n_subsets / n_blocks))):
@@ -171,8 +171,8 @@ def kernel_distance(
 
 
 def _cut(n_rows: int, n_blocks: int, random: np.random.Generator) -> list[AnyArray]:
-    """Return random rows in blocks of the same size, at most `LARGEST_SUBSET`; what does not fill a block is left out."""
-    size = min(n_rows // n_blocks, LARGEST_SUBSET)
+    """Return random rows in blocks of the same size, at most `MAX_SUBSET`; what does not fill a block is left out."""
+    size = min(n_rows // n_blocks, MAX_SUBSET)
     return list(random.permutation(n_rows)[: size * n_blocks].reshape(n_blocks, size))
 
 
@@ -210,7 +210,7 @@ def distances_to(
     usable = {
         name: found
         for name, embeddings in sets.items()
-        if len(found := _finite(embeddings)) >= FEWEST_IMAGES
+        if len(found := _finite(embeddings)) >= MIN_IMAGES
     }
     n_equal = min([len(known), *map(len, usable.values())])
     return tuple(
@@ -262,7 +262,7 @@ def _check(first: AnyArray, second: AnyArray) -> tuple[DoubleArray, DoubleArray]
             "A distance needs embeddings of finite numbers.",
             fix="Leave out images that have no embedding.",
         )
-    if min(len(one), len(other)) < FEWEST_IMAGES:
+    if min(len(one), len(other)) < MIN_IMAGES:
         raise NotEnoughDataError(
             "A distance needs two images or more on both sides.", given=(len(one), len(other))
         )

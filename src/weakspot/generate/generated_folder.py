@@ -50,7 +50,7 @@ COLUMNS = (
 REJECTED_COLUMNS = ("label", "prompt", "generator", "seed", "quality", "why")
 UNFINISHED = ".unfinished"
 BATCH_SIZE = 16
-MOST_SEEDS = 2**31
+MAX_SEEDS = 2**31
 _SET_FILE = "set.json"
 _SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _-]*")
 
@@ -173,7 +173,7 @@ def _requests(
 def _seeds(random: np.random.Generator, n_each: int) -> Iterator[int]:
     """Yield seeds, the first of which are those of earlier versions."""
     while True:
-        yield from random.integers(MOST_SEEDS, size=n_each).tolist()
+        yield from random.integers(MAX_SEEDS, size=n_each).tolist()
 
 
 def _is_finished(folder: Path, generator_id: str, requests: Sequence[GenerationRequest]) -> bool:

@@ -24,9 +24,9 @@ from weakspot.run.preparation import CLIP, Prepared
 from weakspot.run.settings import Settings
 from weakspot.words.captions import Caption, built_in_attributes, content_words, noun_of
 
-LEAST_SCORE = 1.0
-FEWEST_IMAGES = 3
-MOST_SHOWN = 60
+MIN_SCORE = 1.0
+MIN_IMAGES = 3
+MAX_SHOWN = 60
 PLACE_ATTRIBUTES = ("background", "place")
 _PREPOSITIONS = frozenset(
     {"on", "in", "at", "by", "under", "behind", "near", "among", "with", "beside", "against"}
@@ -67,9 +67,7 @@ class BackgroundWords:
         best = known.best()
         counts = np.bincount(best[best >= 0], minlength=len(names))
         return tuple(
-            name
-            for name, count in zip(names, counts.tolist(), strict=True)
-            if count >= FEWEST_IMAGES
+            name for name, count in zip(names, counts.tolist(), strict=True) if count >= MIN_IMAGES
         )
 
     def places(self, words: str) -> IntArray:
@@ -81,9 +79,9 @@ class BackgroundWords:
         own = known.only(named[:1]) if named else self._likeness([_phrases(words)])
         together = own.beside(known, [not _is_same(words, name) for name in names])
         found = np.flatnonzero(together.best() == 0)
-        if len(found) < FEWEST_IMAGES:
+        if len(found) < MIN_IMAGES:
             return np.zeros(0, dtype=np.int64)
-        return found[np.argsort(-own.compared[found, 0], kind="stable")][:MOST_SHOWN]
+        return found[np.argsort(-own.compared[found, 0], kind="stable")][:MAX_SHOWN]
 
     @cached_property
     def _known(self) -> tuple[tuple[str, ...], "Likeness"]:
@@ -126,7 +124,7 @@ class Likeness:
     def best(self) -> IntArray:
         """Return for every image [n] the words that suit it best in both ways, -1 if there are none."""
         first, second = self.plain.argmax(axis=1), self.compared.argmax(axis=1)
-        is_clear = (first == second) & (self.compared.max(axis=1) >= LEAST_SCORE)
+        is_clear = (first == second) & (self.compared.max(axis=1) >= MIN_SCORE)
         return np.where(is_clear, first, -1)
 
 
@@ -168,10 +166,10 @@ class ColourWords:
     embed_texts: EmbedTexts
 
     def rows(self, colour: str) -> IntArray:
-        """Return the images that show a colour, surest first; none if they are fewer than FEWEST_IMAGES."""
+        """Return the images that show a colour, surest first; none if they are fewer than MIN_IMAGES."""
         place = list(self.colours).index(colour)
         found = np.flatnonzero(self._likeness.best() == place)
-        if len(found) < FEWEST_IMAGES:
+        if len(found) < MIN_IMAGES:
             return np.zeros(0, dtype=np.int64)
         return found[np.argsort(-self._likeness.compared[found, place], kind="stable")]
 
@@ -194,8 +192,8 @@ SPLITS: dict[Purpose, tuple[Split, ...]] = {
     "train": (Split.TRAIN, Split.POOL),
 }
 MASK_COLUMN, BOX_COLUMN = "mask", "box"
-MOST_SEGMENTED = 300
-NOT_ASKED = f"it is not among the {MOST_SEGMENTED} images of its class that are looked at"
+MAX_SEGMENTED = 300
+NOT_ASKED = f"it is not among the {MAX_SEGMENTED} images of its class that are looked at"
 
 
 def own_images(
@@ -360,7 +358,7 @@ class _OwnSamples:
     def _found_masks(self, class_name: str) -> dict[str, ObjectMask]:
         known = self._masks.keys() | self._boxes.keys()
         names = [name for name in self.objects(class_name) if name not in known]
-        order = generator(0, "segmented", class_name).permutation(len(names))[:MOST_SEGMENTED]
+        order = generator(0, "segmented", class_name).permutation(len(names))[:MAX_SEGMENTED]
         chosen = [names[place] for place in sorted(order.tolist())]
         rows = np.array([self._row_of[name] for name in chosen], dtype=np.int64)
         if self.found_by is None or not len(rows):

@@ -7,10 +7,10 @@ from itertools import count
 from weakspot.core.errors import ModelError, NotEnoughDataError, RefusedPromptError
 from weakspot.core.roles import HasViews, ImageGenerator, KnowsParents
 
-MOST_TRIED = 25
+MAX_TRIED = 25
 MORE_TRIED = 200
 MANY_TRIED = 1500
-MOST_VIEWS = 5
+MAX_VIEWS = 5
 """How many images of one prompt may show the same object, each time in another view."""
 
 
@@ -60,7 +60,7 @@ def parent_seeds(
     stream = iter(candidates)
     if not isinstance(image_generator, KnowsParents):
         return ParentSeeds(seeds=_first(stream, n), prompts=tuple(prompts))
-    tried = _first(stream, MOST_TRIED * n + MORE_TRIED)
+    tried = _first(stream, MAX_TRIED * n + MORE_TRIED)
     enough = min(least, n)
     known = {prompt: _parents(image_generator, prompt, tried) for prompt in prompts}
     plain = _different(tried, [known[prompts[0]]], n)
@@ -95,7 +95,7 @@ def with_views(image_generator: ImageGenerator, chosen: ParentSeeds, n: int) -> 
 def seeds_of_views(image_generator: HasViews, seeds: Sequence[int]) -> tuple[int, ...]:
     """Return seeds of different objects, then those of further views of them, so that all are shown once before one is shown again."""
     return tuple(
-        image_generator.seed_of_view(seed, number) for number in range(MOST_VIEWS) for seed in seeds
+        image_generator.seed_of_view(seed, number) for number in range(MAX_VIEWS) for seed in seeds
     )
 
 

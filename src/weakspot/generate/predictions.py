@@ -26,7 +26,7 @@ from weakspot.store.array_files import folder_name
 from weakspot.store.embeddings import EmbeddingCache, KeyedRows
 
 IMAGES_A_CALL = 16
-FEWEST_KEYS = 256
+MIN_KEYS = 256
 """Fewer images are classified here: a model would have to be loaded in every worker for them."""
 
 
@@ -168,7 +168,7 @@ class GeneratedPredictions:
     def _classify(self, keys: Sequence[str]) -> FloatArray:
         if reads_embeddings(self._classifier):
             return checked_output(self._classifier, list(self.embeddings(keys))).probabilities
-        if self._engine is not None and len(keys) >= FEWEST_KEYS:
+        if self._engine is not None and len(keys) >= MIN_KEYS:
             return self._said_elsewhere(keys, self._engine)
         return self._in_parts(keys, self._said)
 

@@ -14,7 +14,7 @@ from weakspot.core.errors import ConfigError, MissingExtraError, UnavailableErro
 from weakspot.core.generated import PASS, GenerationRequest
 
 N_BITS = 64
-MOST_COLOUR_DIFFERENCE = 12
+MAX_COLOUR_DIFFERENCE = 12
 _BITS_BYTES = N_BITS // 8
 _WAVES_SIDE = 32
 _COLOURS_SIDE = 8
@@ -38,7 +38,7 @@ class Fingerprint:
         if (self.bits ^ other.bits).bit_count() > n_bits:
             return False
         return all(
-            abs(mine - yours) <= MOST_COLOUR_DIFFERENCE
+            abs(mine - yours) <= MAX_COLOUR_DIFFERENCE
             for mine, yours in zip(self.colours, other.colours, strict=True)
         )
 

@@ -16,8 +16,8 @@ from weakspot.core.roles import ComposesImages, CostsMoney, Engine, GeneratedIma
 from weakspot.data.images import UNREADABLE_REASONS, WORKER_LOST
 from weakspot.run.image_texts import failing_as_model_error, storable
 
-MOST_FAILURES_IN_A_ROW = 16
-MOST_FAILURES_AT_FIRST = 2
+MAX_FAILURES_IN_A_ROW = 16
+MAX_FAILURES_AT_FIRST = 2
 NO_IMAGE = "no image came"
 _WHO = "image generator"
 _SHOWN = 300
@@ -122,7 +122,7 @@ class RetryingGenerator:
             raise error.__cause__ from None
 
     def _end_if_too_many(self, said: str, error: ModelError | None = None) -> None:
-        most = MOST_FAILURES_IN_A_ROW if self.has_generated else MOST_FAILURES_AT_FIRST
+        most = MAX_FAILURES_IN_A_ROW if self.has_generated else MAX_FAILURES_AT_FIRST
         if self._n_bad_in_a_row >= most:
             raise ModelError(
                 f"The {_WHO} failed {self._n_bad_in_a_row} times in a row. The last time: {said}",
@@ -131,7 +131,7 @@ class RetryingGenerator:
             ) from error
 
 
-FEWEST_REQUESTS = 64
+MIN_REQUESTS = 64
 """Fewer images are generated here: a generator would have to be loaded in every worker for them."""
 
 
@@ -187,7 +187,7 @@ def is_generated_elsewhere(generator: ImageGenerator, n_requests: int) -> bool:
     A service that charges is asked from here: it answers several requests at a time anyway, and its own limit is counted once. A
     generator that composes works here too: a project's own images and embeddings would have to be sent along.
     """
-    return n_requests >= FEWEST_REQUESTS and not isinstance(generator, CostsMoney | ComposesImages)
+    return n_requests >= MIN_REQUESTS and not isinstance(generator, CostsMoney | ComposesImages)
 
 
 def generate_elsewhere(

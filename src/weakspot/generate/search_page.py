@@ -18,8 +18,8 @@ from weakspot.report.wording import count, p_value, percent, points
 from weakspot.run.reporting import written
 
 PAGE, DATA, SHEET = "search.html", "search.json", "search.png"
-MOST_COLUMNS, CELL_SIDE = 8, 130
-MOST_FINDINGS_SHOWN, MOST_CLUSTERS_SHOWN = 6, 6
+MAX_COLUMNS, CELL_SIDE = 8, 130
+MAX_FINDINGS_SHOWN, MAX_CLUSTERS_SHOWN = 6, 6
 BASELINE, ANY_LABEL = "without a caption", "any label"
 
 
@@ -60,7 +60,7 @@ def finding_sentence(finding: CaptionFinding) -> str:
 
 def search_page(result: ClassSearch, sheet: Image.Image | None, inputs: Mapping[str, str]) -> str:
     """Return the search as one HTML page without outside references."""
-    shown = [finding.trial for finding in result.findings[:MOST_FINDINGS_SHOWN]]
+    shown = [finding.trial for finding in result.findings[:MAX_FINDINGS_SHOWN]]
     chart = [
         _chart_row(BASELINE, result.baseline),
         *(_chart_row(trial.caption, trial) for trial in shown),
@@ -112,17 +112,17 @@ def contact_sheet(result: ClassSearch, images: Mapping[str, Image.Image]) -> Ima
     rows = [(BASELINE, result.example_keys)]
     rows += [
         (finding.trial.caption, finding.example_keys)
-        for finding in result.findings[:MOST_FINDINGS_SHOWN]
+        for finding in result.findings[:MAX_FINDINGS_SHOWN]
     ]
     rows += [
         (
             f"{count(cluster.size, 'failure')} taken for {cluster.predicted or ANY_LABEL}",
             cluster.example_keys,
         )
-        for cluster in result.clusters[:MOST_CLUSTERS_SHOWN]
+        for cluster in result.clusters[:MAX_CLUSTERS_SHOWN]
     ]
     filled = [
-        (name, [images.get(key) for key in keys[:MOST_COLUMNS]]) for name, keys in rows if keys
+        (name, [images.get(key) for key in keys[:MAX_COLUMNS]]) for name, keys in rows if keys
     ]
     if not filled:
         return None

@@ -16,7 +16,7 @@ from weakspot.words.meanings import covers, phrase_words
 
 INSTRUCTION = "Change the image into {prompt}. Keep everything else as it is."
 STEP = 16
-MOST_TRIED = 50
+MAX_TRIED = 50
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -93,11 +93,11 @@ class EditsOwnImages(Sendable):
     def _chosen(self, class_name: str, seed: int) -> str:
         ids = self._images.objects(class_name)
         order = generator(seed, "edited image", class_name).permutation(len(ids))
-        for place in order[:MOST_TRIED]:
+        for place in order[:MAX_TRIED]:
             if not self._takes_masks or self._has_mask(ids[place], class_name):
                 return str(ids[place])
         raise ModelError(
-            f"None of {min(len(ids), MOST_TRIED)} images of {class_name!r} has a mask of its object, which this model needs.",
+            f"None of {min(len(ids), MAX_TRIED)} images of {class_name!r} has a mask of its object, which this model needs.",
             where=self._model_name,
             fix="Configure [segmenter], give masks with the data, or name an editing model that needs none.",
         )

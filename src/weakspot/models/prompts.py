@@ -58,8 +58,8 @@ def spoken_answer(text: str, *, where: str) -> str:
     return spoken
 
 
-MOST_SENTENCES = 7
-MOST_WORDS = 20
+MAX_SENTENCES = 7
+MAX_WORDS = 20
 # Models that only go on writing are led: each of these is the start of one sentence.
 OPENINGS = ("it is", "there is", "the background is", "the light is")
 COMPLETION = (
@@ -82,7 +82,7 @@ def completion_instruction(beginning: str) -> str:
     return COMPLETION.replace("{beginning}", " ".join(beginning.split()))
 
 
-def short_sentences(text: str, *, beginning: str = "", most: int = MOST_SENTENCES) -> str:
+def short_sentences(text: str, *, beginning: str = "", most: int = MAX_SENTENCES) -> str:
     r"""Return what a model said after a beginning as short, plain sentences, each once, with a small first letter and a full stop.
 
     The beginning itself is left out where the model repeats it, and so are announcements ("Here is the caption:"), sentences that
@@ -100,7 +100,7 @@ def short_sentences(text: str, *, beginning: str = "", most: int = MOST_SENTENCE
     kept: list[str] = []
     for sentence in _sentences(text, beginning):
         key = _letters(sentence)
-        if key not in known and len(sentence.split()) <= MOST_WORDS:
+        if key not in known and len(sentence.split()) <= MAX_WORDS:
             known.add(key)
             kept.append(
                 f"{sentence[:1].lower() if not sentence[:2].isupper() else sentence[:1]}{sentence[1:]}."
@@ -223,7 +223,7 @@ def _thing(about: str | None) -> str:
     return counted(noun, noun)
 
 
-MOST_SHOTS = 8
+MAX_SHOTS = 8
 SHOWN = "Caption of this image: {text}"
 
 
@@ -260,7 +260,7 @@ def read_shots(table: str | Path) -> tuple[Shot, ...]:
         )
     except (OSError, ValueError, KeyError, AttributeError, UnreadableImageError) as error:
         raise _unusable(path, f"it cannot be read ({type(error).__name__}: {error})") from error
-    if not 0 < len(shots) <= MOST_SHOTS or not all(shot.text for shot in shots):
+    if not 0 < len(shots) <= MAX_SHOTS or not all(shot.text for shot in shots):
         raise _unusable(path, f"it has {len(shots)} rows, or one without a text")
     return shots
 
@@ -278,5 +278,5 @@ def _unusable(path: Path, why: str) -> ConfigError:
         f"The examples for captions cannot be used: {why}.",
         where="shots",
         given=str(path),
-        fix=f"Give a CSV table with the columns image and text, 1 to {MOST_SHOTS} rows, images beside it.",
+        fix=f"Give a CSV table with the columns image and text, 1 to {MAX_SHOTS} rows, images beside it.",
     )

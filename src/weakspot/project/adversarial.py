@@ -60,7 +60,7 @@ from weakspot.run.stage_clock import library_versions
 from weakspot.run.wiring import build_engine
 from weakspot.store.project import ProjectStore
 
-MOST_IMAGES = 10_000
+MAX_IMAGES = 10_000
 TRAINING = "training samples"
 
 
@@ -229,11 +229,9 @@ class SetMetrics:
         return rows[self._some(len(rows))]
 
     def _some(self, n_rows: int) -> IntArray:
-        if n_rows <= MOST_IMAGES:
+        if n_rows <= MAX_IMAGES:
             return np.arange(n_rows)
-        return np.sort(
-            generator(self.seed, "pictures to measure").permutation(n_rows)[:MOST_IMAGES]
-        )
+        return np.sort(generator(self.seed, "pictures to measure").permutation(n_rows)[:MAX_IMAGES])
 
     def _own(self, encoder: Embedder, rows: IntArray) -> FloatArray:
         """Return embeddings of the project's samples; those of its own embedder are there already."""

@@ -18,9 +18,9 @@ from weakspot.report.wording import count, percent
 from weakspot.run.reporting import written
 
 PAGE, SHEET = "adversarial.html", "adversarial.png"
-MOST_ROWS, MOST_COLUMNS, CELL_SIDE = 8, 8, 112
-MOST_CLASSES = 4
-MOST_CAPTIONS = 60
+MAX_ROWS, MAX_COLUMNS, CELL_SIDE = 8, 8, 112
+MAX_CLASSES = 4
+MAX_CAPTIONS = 60
 
 
 def write_set_page(made: MadeSet, folder: Path) -> tuple[Path, ...]:
@@ -41,11 +41,11 @@ def contact_sheet(made: MadeSet) -> Image.Image | None:
     for brought in made.record.yields:
         own = rows.setdefault(brought.caption.class_name, [])
         own += zip(brought.kept[:2], brought.predicted[:2], strict=True)
-    shown = {name: own[:MOST_COLUMNS] for name, own in sorted(rows.items()) if own}
+    shown = {name: own[:MAX_COLUMNS] for name, own in sorted(rows.items()) if own}
     if not shown:
         return None
     width = max(map(len, shown.values()))
-    names = list(shown)[:MOST_ROWS]
+    names = list(shown)[:MAX_ROWS]
     empty: list[Image.Image | None] = [None]
     return labelled_grid(
         [
@@ -166,7 +166,7 @@ def ratio(share: Share, baseline: Share) -> str:
 
 
 def _label_figures(classes: Sequence[ClassYield]) -> Iterator[str]:
-    chosen = sorted(classes, key=lambda one: (-one.n_kept, one.class_name))[:MOST_CLASSES]
+    chosen = sorted(classes, key=lambda one: (-one.n_kept, one.class_name))[:MAX_CLASSES]
     if any(one.n_kept for one in chosen):
         yield "<h2>What failures are taken for</h2>"
     for one in chosen:
@@ -269,7 +269,7 @@ def distance_line(row: SetDistance) -> str:
 def _caption_table(record: AdversarialSet) -> str:
     ranked = sorted(
         record.yields, key=lambda one: (-one.first.value, -one.n_failed, one.caption.prompt)
-    )[:MOST_CAPTIONS]
+    )[:MAX_CAPTIONS]
     rows = [
         (
             one.caption.prompt,
@@ -283,8 +283,8 @@ def _caption_table(record: AdversarialSet) -> str:
     ]
     more = (
         ""
-        if len(record.yields) <= MOST_CAPTIONS
-        else f"The {MOST_CAPTIONS} that fail most; all are in the record."
+        if len(record.yields) <= MAX_CAPTIONS
+        else f"The {MAX_CAPTIONS} that fail most; all are in the record."
     )
     return table(
         ["caption", "class", "first images fail", "all that failed", "kept", "mostly taken for"],

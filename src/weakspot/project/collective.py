@@ -277,7 +277,7 @@ def _only(samples: SampleSet, is_kept: Callable[[str, str], bool]) -> SampleSet:
     return samples.only(rows[np.array([is_kept(*pair) for pair in pairs], dtype=np.bool_)])
 
 
-FEWEST_MODELS = 2
+MIN_MODELS = 2
 INDIVIDUAL, COLLECTIVE, RANDOM = "individual", "collective", "random"
 
 
@@ -387,7 +387,7 @@ def _shares(
 
 def _names(projects: Sequence[Project]) -> list[str]:
     names = [project_name(project) for project in projects]
-    if len(names) < FEWEST_MODELS or len(set(names)) != len(names):
+    if len(names) < MIN_MODELS or len(set(names)) != len(names):
         raise ConfigError(
             "A collective repair needs two or more project folders with different names.",
             given=[str(one.folder) for one in projects],

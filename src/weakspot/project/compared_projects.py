@@ -26,7 +26,7 @@ from weakspot.run.halves import split_in_halves, used_rows
 from weakspot.run.ledger import AskedData, Ledger
 from weakspot.run.verdicts import ledger_at
 
-FEWEST_MODELS = 2
+MIN_MODELS = 2
 PAGE, DATA = "comparison.html", "comparison.json"
 
 
@@ -65,7 +65,7 @@ def compare_projects(
         DataError: if they share no evaluation sample or disagree on the classes.
     """
     names = [folder.resolve().name for folder in folders]
-    if len(names) < FEWEST_MODELS or len(set(names)) != len(names):
+    if len(names) < MIN_MODELS or len(set(names)) != len(names):
         raise ConfigError(
             "A comparison needs two or more project folders with different names.",
             given=[str(one) for one in folders],

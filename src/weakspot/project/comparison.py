@@ -368,7 +368,7 @@ def families(
     )
 
 
-MOST_SHOWN = 12
+MAX_SHOWN = 12
 STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1c1c1c;background:#fff}"
     "table{border-collapse:collapse;margin:1rem 0}td,th{padding:.3rem .7rem;border-bottom:1px solid #ddd;text-align:left}"
@@ -473,7 +473,7 @@ def comparison_page(comparison: Comparison) -> str:
 
 def _slice_charts(comparison: Comparison) -> list[str]:
     charts = []
-    for slice_id in list(dict.fromkeys(one.slice_id for one in comparison.slices))[:MOST_SHOWN]:
+    for slice_id in list(dict.fromkeys(one.slice_id for one in comparison.slices))[:MAX_SHOWN]:
         entries = [one for one in comparison.slices if one.slice_id == slice_id]
         rows = [
             (
@@ -497,6 +497,6 @@ def _difference_table(comparison: Comparison) -> str:
         f"<tr><td>{escape(one.title)}</td><td>{escape(one.first)}</td><td>{escape(one.second)}</td><td>{one.n_samples}</td>"
         f"<td>{100 * one.difference:+.0f} points</td><td>{100 * one.interval.low:+.0f} to {100 * one.interval.high:+.0f}</td>"
         f"<td>{p_value(one.q_value)}</td></tr>"
-        for one in comparison.differences[:MOST_SHOWN]
+        for one in comparison.differences[:MAX_SHOWN]
     ]
     return f"<table>{head}{''.join(lines)}</table>"

@@ -180,7 +180,7 @@ def _plain(column: Any) -> Any:
 
 
 SEVERAL = (list, tuple, set, frozenset)
-MOST_NAMED = 6
+MAX_NAMED = 6
 
 
 def label_values(column: Any, name: str) -> list[Any]:
@@ -290,8 +290,8 @@ def _names_in(values: Iterable[Any]) -> set[str]:
 
 
 def _few(names: Sequence[str]) -> str:
-    more = len(names) - MOST_NAMED
-    return ", ".join(map(repr, names[:MOST_NAMED])) + (f" and {more} more" if more > 0 else "")
+    more = len(names) - MAX_NAMED
+    return ", ".join(map(repr, names[:MAX_NAMED])) + (f" and {more} more" if more > 0 else "")
 
 
 OWN = ("key", "path", "label", "labels", "prediction", "predictions", "probabilities", "split")

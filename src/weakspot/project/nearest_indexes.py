@@ -220,7 +220,7 @@ def _beside(source: Path) -> Path:
 USEARCH_SUFFIX = ".usearch"
 
 MORE_THAN_WANTED = 4
-FEWEST_LOOKED_AT = 128
+MIN_LOOKED_AT = 128
 
 
 class ApproximateIndex:
@@ -265,7 +265,7 @@ class ApproximateIndex:
     def _near(
         self, queries: Queries, number: int, count: int, within: BoolArray | None
     ) -> IntArray:
-        self._index.expansion_search = max(FEWEST_LOOKED_AT, count)
+        self._index.expansion_search = max(MIN_LOOKED_AT, count)
         found = self._index.search(
             queries.unit[number], min(count, max(len(self._index), 1)), threads=1
         )

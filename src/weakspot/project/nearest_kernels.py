@@ -6,7 +6,7 @@ from weakspot.core.arrays import AnyArray, BoolArray, DoubleArray, FloatArray, I
 from weakspot.core.compiled import kernel
 
 SHORTEST, LONGEST = np.float32(1e-30), np.float32(1e30)
-LARGEST_CODE = 127.0
+MAX_CODE = 127.0
 
 
 @kernel(fastmath={"reassoc", "contract", "nsz"})
@@ -135,7 +135,7 @@ def quantise(
         if not np.isfinite(square) or square == 0.0:
             codes[row] = 0
             continue
-        step, length, rest = largest / LARGEST_CODE, np.sqrt(square), 0.0
+        step, length, rest = largest / MAX_CODE, np.sqrt(square), 0.0
         for place in range(len(embedding)):
             wide = np.float64(embedding[place])
             code = np.rint(wide / step)

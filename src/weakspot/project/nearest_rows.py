@@ -267,7 +267,7 @@ def let_go(array: AnyArray, start: int, stop: int) -> None:
         file.madvise(mmap.MADV_DONTNEED, begin, length)
 
 
-MOST_CANDIDATES = 65_536
+MAX_CANDIDATES = 65_536
 FEW_NEW = 1024
 
 Exact = Callable[[IntArray], DoubleArray]
@@ -284,7 +284,7 @@ class BestRows:
     def __init__(self, n_wanted: int, exact: Exact) -> None:
         self.floor = -np.inf
         self._n_wanted = n_wanted
-        self._most = max(MOST_CANDIDATES, 4 * n_wanted)
+        self._most = max(MAX_CANDIDATES, 4 * n_wanted)
         self._exact = exact
         self._lock = threading.Lock()
         self._rows: IntArray = np.empty(0, dtype=np.int64)

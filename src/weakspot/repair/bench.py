@@ -35,7 +35,7 @@ from weakspot.run.preparation import FEATURES, Prepared
 from weakspot.run.settings import Settings
 from weakspot.run.wiring import build_part
 
-MOST_NAMED = 5
+MAX_NAMED = 5
 
 
 def refuse_contamination(
@@ -88,11 +88,11 @@ def refuse_contamination(
 def _refuse(dataset: Dataset, rows: IntArray, what: str, fix: str) -> None:
     if not len(rows):
         return
-    named = rows[:MOST_NAMED]
+    named = rows[:MAX_NAMED]
     keys = dataset.table.column("key").take(pa.array(named)).to_pylist()
     splits = [SPLIT_ORDER[code].value for code in dataset.splits[named].tolist()]
     given = [f"{key} ({split})" for key, split in zip(keys, splits, strict=True)]
-    more = [f"and {len(rows) - MOST_NAMED} more"] if len(rows) > MOST_NAMED else []
+    more = [f"and {len(rows) - MAX_NAMED} more"] if len(rows) > MAX_NAMED else []
     raise DataError(
         f"{what}: {len(rows)} in all.", where="the data set", given=[*given, *more], fix=fix
     )
@@ -129,10 +129,10 @@ def _is_generated(dataset: Dataset, rows: IntArray) -> BoolArray:
     )
 
 
-LEAST_SAMPLES = 20
+MIN_SAMPLES = 20
 COLDEST, HOTTEST = 0.05, 20.0
 NEAR_AN_END = 1.02
-LEAST_GAIN = 1e-9
+MIN_GAIN = 1e-9
 CHUNK_ROWS = 4_096
 
 
@@ -194,7 +194,7 @@ def _label_matrix(targets: AnyArray, n_classes: int) -> BoolArray:
 
 
 def _is_degenerate(logits: FloatArray, truth: BoolArray, task: Task) -> bool:
-    if len(truth) < LEAST_SAMPLES or not np.isfinite(logits).all():
+    if len(truth) < MIN_SAMPLES or not np.isfinite(logits).all():
         return True
     if task is Task.MULTI_LABEL:
         return bool(truth.all() or not truth.any() or not np.any(logits))
@@ -218,7 +218,7 @@ def _coolest(logits: FloatArray, truth: BoolArray, shares: DoubleArray, task: Ta
     )
     temperature = float(np.exp(found.x))
     is_inside = COLDEST * NEAR_AN_END < temperature < HOTTEST / NEAR_AN_END
-    return temperature if is_inside and found.fun < loss(0.0) - LEAST_GAIN else None
+    return temperature if is_inside and found.fun < loss(0.0) - MIN_GAIN else None
 
 
 def _loss(

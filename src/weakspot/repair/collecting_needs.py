@@ -78,13 +78,13 @@ def _judge(
     return wrong, sure
 
 
-FEWEST_KINDS = 4
-LEAST_EVALUATED = 20
-LEAST_SPREAD = 4.0
+MIN_KINDS = 4
+MIN_EVALUATED = 20
+MIN_SPREAD = 4.0
 SURE = 1.96
-MOST_STEPS = 50
-MOST_TIMES = 1000.0
-MOST_ABOVE = 2.0
+MAX_STEPS = 50
+MAX_TIMES = 1000.0
+MAX_ABOVE = 2.0
 PARTS_OF_GAP = (0.5, 1.0)
 
 
@@ -250,7 +250,7 @@ def _departure(need: SliceNeed, curve: "LearningCurve") -> str:
     """Return why a slice does not lie on the curve of the other kinds; empty if it does."""
     if not need.n_training:
         return "no training row is of its kind, so there is nothing to start from"
-    if need.rate_inside > MOST_ABOVE * curve.rate_at(need.n_training):
+    if need.rate_inside > MAX_ABOVE * curve.rate_at(need.n_training):
         return "it fails far more often than its number of training rows explains, compared with other kinds of its class"
     return ""
 
@@ -264,7 +264,7 @@ def rows_for(gain: float, rate: float, n_rows: int, exponent: float) -> int | No
     if not 0.0 < gain < rate:
         return None
     times = (rate / (rate - gain)) ** (1.0 / exponent)
-    return int(np.ceil(round(n_rows * (times - 1.0), 6))) if times <= MOST_TIMES else None
+    return int(np.ceil(round(n_rows * (times - 1.0), 6))) if times <= MAX_TIMES else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -291,12 +291,12 @@ def learning_curve(counts: KindCounts) -> LearningCurve | str:
     A Poisson regression of failures on the logarithm of the number of training rows; its error is widened by how much kinds differ beyond
     chance.
     """
-    usable = (counts.n_training > 0) & (counts.n_evaluated >= LEAST_EVALUATED)
+    usable = (counts.n_training > 0) & (counts.n_evaluated >= MIN_EVALUATED)
     n_kinds = int(usable.sum())
-    if n_kinds < FEWEST_KINDS:
-        return f"only {n_kinds} other kinds of its class have enough rows to compare, at least {FEWEST_KINDS} are needed"
+    if n_kinds < MIN_KINDS:
+        return f"only {n_kinds} other kinds of its class have enough rows to compare, at least {MIN_KINDS} are needed"
     training = counts.n_training[usable].astype(np.float64)
-    if training.max() < LEAST_SPREAD * training.min():
+    if training.max() < MIN_SPREAD * training.min():
         return "other kinds of its class have nearly the same number of training rows, so these say nothing of what more rows do"
     fitted = _fit(
         np.log(training),
@@ -319,7 +319,7 @@ def _fit(
         return None
     design = np.column_stack([np.ones(len(logs)), logs - logs.mean()])
     weights = np.array([np.log(failed.sum() / evaluated.sum()), 0.0])
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         expected = evaluated * np.exp(np.clip(design @ weights, -50.0, 50.0))
         information = design.T @ (design * expected[:, None])
         try:

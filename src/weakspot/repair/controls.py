@@ -17,7 +17,7 @@ from weakspot.words.captions import Caption, content_words, counted, noun_of
 
 CLIP = "clip"
 PROMPT = "prompt"
-SMALLEST_PROBABILITY = 1e-12
+MIN_PROBABILITY = 1e-12
 DIGITS = 9
 
 
@@ -311,12 +311,12 @@ def _doubt(dataset: Dataset, match: _Match) -> DoubleArray:
             if match.is_labelled
             else said[match.rows].max(axis=1)
         )
-        return np.asarray(-np.log(np.maximum(found.astype(np.float64), SMALLEST_PROBABILITY)))
+        return np.asarray(-np.log(np.maximum(found.astype(np.float64), MIN_PROBABILITY)))
     probabilities = said[match.rows].astype(np.float64)
     each = np.maximum(probabilities, 1.0 - probabilities)
     if match.is_labelled:
         each = np.where(dataset.label_matrix[match.rows], probabilities, 1.0 - probabilities)
-    return np.asarray(-np.log(np.maximum(each, SMALLEST_PROBABILITY)).sum(axis=1))
+    return np.asarray(-np.log(np.maximum(each, MIN_PROBABILITY)).sum(axis=1))
 
 
 def _closeness(samples: SampleSet, match: _Match, phrase: FloatArray) -> DoubleArray:

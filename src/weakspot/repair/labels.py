@@ -358,7 +358,7 @@ IMAGE_FILE = "to_label.txt"
 SUGGESTED = "suggested_class"
 WHY = "why"
 COLUMNS = (SAMPLE_ID, IMAGE, SUGGESTED, WHY, LABEL)
-MOST_LISTED = 200
+MAX_LISTED = 200
 
 
 def write_labelling_list(
@@ -425,8 +425,8 @@ def read_labels(path: Path, dataset: Dataset) -> Dataset:
         if line.label or line.fault
     ]
     problems = [f"Line {number}: {fault}." for number, fault in faults if fault]
-    if len(problems) > MOST_LISTED:
-        problems = [*problems[:MOST_LISTED], f"And {len(problems) - MOST_LISTED} more lines."]
+    if len(problems) > MAX_LISTED:
+        problems = [*problems[:MAX_LISTED], f"And {len(problems) - MAX_LISTED} more lines."]
     raise_all(
         problems,
         error=DataError,

@@ -355,7 +355,7 @@ def check_probabilities(probabilities: FloatArray, samples: SampleSet) -> None:
         )
 
 
-LEAST_GROUP = 5
+MIN_GROUP = 5
 
 
 def measure_arm(
@@ -366,7 +366,7 @@ def measure_arm(
     *,
     elsewhere: Sequence[Elsewhere] = (),
     groups: IntArray | None = None,
-    least_group: int = LEAST_GROUP,
+    least_group: int = MIN_GROUP,
     column: str = "",
     seed: int = 0,
 ) -> RepairArm:

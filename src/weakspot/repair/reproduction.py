@@ -113,7 +113,7 @@ SCRIPT_FILE = "reproduce.py"
 FIGURES_FILE = "figures.json"
 PREPROCESSING_FILE = "preprocessing.json"
 IMAGES_FOLDER = "test_images"
-MOST_COPIED = 2_000
+MAX_COPIED = 2_000
 DEEP_NOTES = frozenset({"16-bit", "32-bit", "float"})
 CLAIMED = (GroupKind.OVERALL, GroupKind.SLICE, GroupKind.CLASS)
 
@@ -243,7 +243,7 @@ def _obstacle(measured: MeasuredRepair, plain: PlainModel) -> str:
     if not places or any(place is None for place in places):
         return f"{SCRIPT_FILE} was not written: not every measured sample has an image of its own."
     n_copied = sum(not _is_plain_file(place) for place in places if place is not None)
-    if n_copied > MOST_COPIED:
+    if n_copied > MAX_COPIED:
         return f"{SCRIPT_FILE} was not written: {n_copied:,} measured images lie in archives or elsewhere."
     if any(DEEP_NOTES & set(notes or ()) for notes in _notes(measured.samples, rows)):
         return (

@@ -19,7 +19,7 @@ from weakspot.run.verdicts import Asking, judged
 from weakspot.run.wiring import build_describer, build_discoverers, build_verifier
 from weakspot.verify.screening import screened
 
-LEAST_FALL = 0.2
+MIN_FALL = 0.2
 SAME_AT = 0.5
 TESTED = (Verdict.CONFIRMED, Verdict.NOT_CONFIRMED)
 
@@ -132,7 +132,7 @@ def _status(
         return SliceStatus.GONE
     return (
         SliceStatus.SMALLER
-        if fell > 0 and fell >= LEAST_FALL * failures_before
+        if fell > 0 and fell >= MIN_FALL * failures_before
         else SliceStatus.STAYS
     )
 

@@ -121,8 +121,8 @@ def given_groups(comparison: Comparison, groups: IntArray) -> Groups:
 
 
 N_DRAWS = 1000
-LEAST_GROUPS = 2
-LARGEST_BLOCK = 1 << 23
+MIN_GROUPS = 2
+MAX_BLOCK = 1 << 23
 
 _Members = list[tuple[Result, BoolArray]]
 
@@ -163,7 +163,7 @@ def spread_of(
         n_draws: how often samples are drawn again.
         together: [n] number of every measured sample's object, patient or burst; None: every sample is on its own.
     """
-    if len(groups) < LEAST_GROUPS:
+    if len(groups) < MIN_GROUPS:
         return None
     random = generator(seed, "measure", "spread")
     is_decided_once = sum(len(part.result.positions) for part in groups.parts) <= n_samples
@@ -322,7 +322,7 @@ def _blocks(
     """Yield how often each sample is drawn [n, draws]: first everybody once, then at random, a few draws at a time."""
     yield np.ones((n_samples, 1), dtype=np.float64)
     n_units = n_samples if together is None else int(together.max()) + 1
-    step = max(1, LARGEST_BLOCK // n_samples)
+    step = max(1, MAX_BLOCK // n_samples)
     for start in range(0, n_draws, step):
         width = min(step, n_draws - start)
         drawn = random.integers(0, n_units, size=(width, n_units))

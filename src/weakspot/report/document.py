@@ -51,7 +51,7 @@ from weakspot.report.tree import TreeRow, first_rows, left_sentence, more_senten
 from weakspot.report.wording import percent
 from weakspot.words.caption_rule import WordFrequency
 
-MOST_SECTIONS = 20
+MAX_SECTIONS = 20
 _SECRET = re.compile(
     r"token|secret|password|passwd|api_?key|authorization|credential", re.IGNORECASE
 )
@@ -113,7 +113,7 @@ class ReportDocument:
         """Return the findings that have a section of their own: few of those that others explain."""
         own = tuple(one for one in self.findings if not one.explained)
         explained = tuple(one for one in self.findings if one.explained)
-        return own + explained[: max(0, MOST_SECTIONS - len(own))]
+        return own + explained[: max(0, MAX_SECTIONS - len(own))]
 
 
 def build_document(
@@ -199,7 +199,7 @@ def _flat(values: Mapping[str, JsonValue], prefix: str = "") -> Iterator[tuple[s
 
 
 _NUMBER_AND_PERCENT = re.compile(r"(\d) %")
-MOST_LISTED = 500
+MAX_LISTED = 500
 _ANSWERS = TypeAdapter(FirstAnswer)
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>|])")
 
@@ -222,7 +222,7 @@ def render_html(document: ReportDocument, thumbnails: Mapping[str, bytes] | None
             words=wording,
             plot=plot,
             statuses=STATUS_WORDS,
-            most_listed=MOST_LISTED,
+            most_listed=MAX_LISTED,
         )
     )
     return _NUMBER_AND_PERCENT.sub("\\1\u00a0%", page)
@@ -237,7 +237,7 @@ def render_template(name: str, document: ReportDocument) -> str:
     text = (
         _environment(escape=False)
         .get_template(name)
-        .render(report=document, words=wording, most_listed=MOST_LISTED)
+        .render(report=document, words=wording, most_listed=MAX_LISTED)
     )
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 

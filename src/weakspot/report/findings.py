@@ -13,7 +13,7 @@ from weakspot.report.repairs import p_words
 from weakspot.report.strategies import Move, StrategyComparison
 
 WIDTH, HEIGHT, MARGIN = 320, 120, 24
-FEWEST_POINTS = 2
+MIN_POINTS = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +50,7 @@ def curve_chart(names: Sequence[SliceName], easy_names: Sequence[SliceName]) -> 
     chosen = [
         (name, is_hard)
         for ordered, is_hard in ((names, True), (easy_names, False))
-        if (name := next((one for one in ordered if len(one.curve) >= FEWEST_POINTS), None))
+        if (name := next((one for one in ordered if len(one.curve) >= MIN_POINTS), None))
         is not None
     ]
     if not chosen:

@@ -13,10 +13,10 @@ from weakspot.report.repairs import repair_section
 from weakspot.report.tree import TreeRow, first_rows, tree_rows
 from weakspot.report.wording import checks_sentence, count, percent
 
-MOST_CLASSES = 5
-MOST_FINDINGS = 5
-MOST_TO_DO = 3
-MOST_NAMED = 2
+MAX_CLASSES = 5
+MAX_FINDINGS = 5
+MAX_TO_DO = 3
+MAX_NAMED = 2
 JOINED = (ClassFindingKind.WHOLE, ClassFindingKind.SHIFT)
 UNCONFIRMED_WORDS = {
     Verdict.TOO_FEW: "with too few samples",
@@ -115,18 +115,18 @@ def first_answer(record: RunRecord, *, order: SliceOrder | str = SliceOrder.BOTH
     """Return what to say first of a run; slices come in the given order."""
     facts, said_of_classes = record.classifier, _class_findings(record)
     own = [row for row in tree_rows(record, order) if not row.is_explained]
-    found = [*said_of_classes, *map(_slice_finding, first_rows(own, MOST_FINDINGS))]
+    found = [*said_of_classes, *map(_slice_finding, first_rows(own, MAX_FINDINGS))]
     return FirstAnswer(
         headline=_headline(record),
         problems=tuple(one for one in record.checks if _is_problem(one)),
         classes=_class_rows(record),
         n_classes=0 if facts is None else len(facts.per_class),
-        findings=first_findings(found, MOST_FINDINGS),
+        findings=first_findings(found, MAX_FINDINGS),
         n_findings=len(said_of_classes) + len(own),
         findings_note=_findings_note(record, len(said_of_classes) + len(own)),
         to_do=tuple(
             ToDo(sentence=one.sentence, command=one.command, files=one.files)
-            for one in record.advice[:MOST_TO_DO]
+            for one in record.advice[:MAX_TO_DO]
         ),
         repaired="" if record.advice else _repaired(record),
         not_confirmed=_not_confirmed(record),
@@ -218,7 +218,7 @@ def _class_rows(record: RunRecord) -> tuple[FirstClass, ...]:
         for name, (n_samples, n_failed) in facts.per_class.items()
     ]
     rows.sort(key=lambda row: (not row.is_failing, row.right.interval.high, row.name))
-    return tuple(rows[:MOST_CLASSES])
+    return tuple(rows[:MAX_CLASSES])
 
 
 def _class_findings(record: RunRecord) -> list[FirstFinding]:
@@ -306,5 +306,5 @@ def _not_confirmed(record: RunRecord) -> str:
 
 
 def _named(titles: Sequence[str]) -> str:
-    more = ", ..." if len(titles) > MOST_NAMED else ""
-    return f" ({', '.join(titles[:MOST_NAMED])}{more})"
+    more = ", ..." if len(titles) > MAX_NAMED else ""
+    return f" ({', '.join(titles[:MAX_NAMED])}{more})"

@@ -76,7 +76,7 @@ def _shown(samples: SampleSet, problem: ClassProblem, places: IntArray) -> tuple
 
 
 MEGABYTE = 1_000_000
-SMALLEST_SIDE = 64
+MIN_SIDE = 64
 N_TRIED = 24
 TAG_BYTES = 160
 
@@ -126,7 +126,7 @@ def fit_images(
     plan = next(
         (plan for plan in _plans(asked) if _estimate(images, make, plan) <= most_bytes), None
     )
-    chosen = plan or ImagePlan(n_each=min(1, asked.n_each), side=min(SMALLEST_SIDE, asked.side))
+    chosen = plan or ImagePlan(n_each=min(1, asked.n_each), side=min(MIN_SIDE, asked.side))
     made: dict[str, bytes | None] = {}
     shown: dict[str, SliceImages] = {}
     room = most_bytes
@@ -151,7 +151,7 @@ def _plans(asked: ImagePlan) -> Iterator[ImagePlan]:
     """Yield ways to show images, from what is asked for down to what can still be recognised."""
     yield asked
     for share, size in ((0.5, 1.0), (0.5, 0.7), (0.25, 0.6), (0.125, 0.5)):
-        side = min(asked.side, max(SMALLEST_SIDE, round(size * asked.side)))
+        side = min(asked.side, max(MIN_SIDE, round(size * asked.side)))
         yield ImagePlan(n_each=min(asked.n_each, max(1, round(share * asked.n_each))), side=side)
 
 

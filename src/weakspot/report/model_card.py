@@ -10,7 +10,7 @@ from weakspot.report import wording
 from weakspot.report.findings import DismissedSlice, Finding
 from weakspot.report.repairs import RepairSection, slice_warning, worse_sentences
 
-MOST_NAMED = 8
+MAX_NAMED = 8
 LIMITS = (
     "A slice is proven for the samples it was measured on, and for others as far as they are drawn from the same source.",
     "What was not found is not proven to be absent: kinds that are too few, or that no method can tell apart, stay unseen.",
@@ -200,5 +200,5 @@ def _caveats(
 
 def _named(names: Sequence[str]) -> str:
     unique = list(dict.fromkeys(names))
-    shown = ", ".join(f"“{name}”" for name in unique[:MOST_NAMED])
-    return shown if len(unique) <= MOST_NAMED else f"{shown} and {len(unique) - MOST_NAMED} more"
+    shown = ", ".join(f"“{name}”" for name in unique[:MAX_NAMED])
+    return shown if len(unique) <= MAX_NAMED else f"{shown} and {len(unique) - MAX_NAMED} more"

@@ -19,7 +19,7 @@ from weakspot.core.repairs import (
 from weakspot.core.slices import DataUse
 from weakspot.report.wording import CERTAIN, arm_name, count, interval, p_value, percent
 
-MOST_NAMED = 12
+MAX_NAMED = 12
 MANY_GROUPS = 20
 FINE_POINTS = 10
 FORMER = (GroupKind.FORMERLY_RIGHT, GroupKind.FORMERLY_WRONG)
@@ -244,9 +244,9 @@ def worse_sentences(arm: RepairArm) -> Iterator[str]:
 def _named(changes: Sequence[GroupChange]) -> str:
     named = [
         f"{quoted(one.group)} ({one.right_before} to {one.right_after} of {one.n_samples:,} right, {p_words(one.chance)})"
-        for one in changes[:MOST_NAMED]
+        for one in changes[:MAX_NAMED]
     ]
-    rest = f", and {len(changes) - MOST_NAMED} more" if len(changes) > MOST_NAMED else ""
+    rest = f", and {len(changes) - MAX_NAMED} more" if len(changes) > MAX_NAMED else ""
     return f"{', '.join(named)}{rest}"
 
 

@@ -13,7 +13,7 @@ from weakspot.core.run import RunRecord
 from weakspot.core.slices import FailureSlice
 from weakspot.report.wording import count, percent
 
-MOST_FIRST = 10
+MAX_FIRST = 10
 BY_SIDE = ", "
 
 
@@ -148,7 +148,7 @@ def _order(
     return sorted(slice_ids, key=key)
 
 
-def first_rows(rows: Sequence[TreeRow], most: int = MOST_FIRST) -> tuple[TreeRow, ...]:
+def first_rows(rows: Sequence[TreeRow], most: int = MAX_FIRST) -> tuple[TreeRow, ...]:
     """Return the rows to begin with, at most so many: findings and worse parts, those of every depth before deeper ones.
 
     Findings come before what is inside them as long as half of the lines are left for that.

@@ -7,11 +7,11 @@ from weakspot.core.failures import Side
 from weakspot.core.run import CheckState, PreflightCheck
 from weakspot.core.slices import FailureSlice, SliceName
 
-SMALLEST_SHOWN = 0.0001
-LEAST_P = 1e-300
+MIN_SHOWN = 0.0001
+MIN_P = 1e-300
 CERTAIN = 0.05
 HALF_POINT = 0.005
-MOST_NEAREST = 3
+MAX_NEAREST = 3
 
 ARM_NAMES = {
     "plain": "retrained only",
@@ -96,7 +96,7 @@ def p_value(value: float) -> str:
     >>> p_value(0.00001), p_value(0.0312), p_value(1.0)
     ('< 0.0001', '0.031', '1')
     """
-    return f"< {SMALLEST_SHOWN:.4f}" if value < SMALLEST_SHOWN else f"{value:.2g}"
+    return f"< {MIN_SHOWN:.4f}" if value < MIN_SHOWN else f"{value:.2g}"
 
 
 def exact_p(value: float, *, name: str = "p") -> str:
@@ -105,7 +105,7 @@ def exact_p(value: float, *, name: str = "p") -> str:
     >>> exact_p(2.14e-48), exact_p(0.0), exact_p(0.0, name="q")
     ('p = 2.1e-48', 'p < 1e-300', 'q < 1e-300')
     """
-    return f"{name} < {LEAST_P:.0e}" if value < LEAST_P else f"{name} = {value:.2g}"
+    return f"{name} < {MIN_P:.0e}" if value < MIN_P else f"{name} = {value:.2g}"
 
 
 def class_words(found: FailureSlice) -> str:
@@ -139,7 +139,7 @@ def slice_words(found: FailureSlice) -> str:
 
 def nearest_sentence(found: FailureSlice) -> str:
     """Return the words that may fit a slice as not sure, with why; empty without any."""
-    words = found.nearest_words[:MOST_NEAREST]
+    words = found.nearest_words[:MAX_NEAREST]
     if not words:
         return ""
     listed = ", ".join(f"“{name.contrast}”" for name in words)

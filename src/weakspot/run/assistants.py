@@ -39,8 +39,8 @@ from weakspot.store.project import ProjectStore
 from weakspot.store.texts import text_cache, text_keys
 
 WHO = "language model"
-LONGEST_ANSWER = 200_000
-MOST_STARTS = 1000
+MAX_ANSWER_LENGTH = 200_000
+MAX_STARTS = 1000
 AGAIN = "{prompt}\n\nAn earlier answer could not be used: {problem} Answer with JSON only."
 _SHOWN = 160
 _THOUGHT = re.compile(r"^.*</think(?:ing)?>", re.DOTALL)
@@ -177,15 +177,15 @@ def _values(text: str, starts: re.Pattern[str]) -> Iterator[JsonValue]:
         text: the answer.
         starts: what such values start with.
     """
-    if len(text) > LONGEST_ANSWER:
+    if len(text) > MAX_ANSWER_LENGTH:
         raise ModelError(
-            f"The language model's answer is longer than {LONGEST_ANSWER:,} letters.",
+            f"The language model's answer is longer than {MAX_ANSWER_LENGTH:,} letters.",
             given=text[:_SHOWN],
         )
     answer = _THOUGHT.sub("", text)
     decoder = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite)
     place = 0
-    for _ in range(MOST_STARTS):
+    for _ in range(MAX_STARTS):
         start = starts.search(answer, place)
         if start is None:
             return

@@ -27,7 +27,7 @@ from weakspot.words.editing import (
     LoggedEdit,
     edited_book,
 )
-from weakspot.words.representatives import LARGEST_SAMPLE, spread_rows
+from weakspot.words.representatives import MAX_SAMPLE, spread_rows
 from weakspot.words.zero_shot import word_columns
 
 EDITS_FILE = "attribute_edits.json"
@@ -155,7 +155,7 @@ class Editions:
         space = self.samples.spaces.get(CLIP)
         if not waiting or space is None or embed_texts is None:
             return
-        rows = spread_rows(reference_of(self.samples), LARGEST_SAMPLE)
+        rows = spread_rows(reference_of(self.samples), MAX_SAMPLE)
         given = [each.to_tell() for each in waiting.values()]
         reference = self.samples.embeddings(CLIP, rows)
         told = word_columns(

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from weakspot.core.arrays import IntArray
-from weakspot.core.assistants import LEAST_TRUST, Assistants
+from weakspot.core.assistants import MIN_TRUST, Assistants
 from weakspot.core.dataset import METADATA_PREFIX, Dataset, Split
 from weakspot.core.errors import ModelError, NotEnoughDataError, UnavailableError, WeakspotError
 from weakspot.core.roles import Engine
@@ -56,7 +56,7 @@ from weakspot.words.planning import (
     values_from_model,
 )
 from weakspot.words.properties import ImageProperties, property_columns, size_columns
-from weakspot.words.representatives import LARGEST_SAMPLE, medoids, most_unlike, spread_rows
+from weakspot.words.representatives import MAX_SAMPLE, medoids, most_unlike, spread_rows
 from weakspot.words.wordnet import are_synonyms
 from weakspot.words.zero_shot import word_columns
 
@@ -64,7 +64,7 @@ Found = TypeVar("Found")
 
 N_REPRESENTATIVES = 100
 N_UNLIKE = 50
-MOST_COMPARED = 5000
+MAX_COMPARED = 5000
 ASK_AGAIN = "Remove .weakspot/attributes to ask again."
 
 
@@ -242,10 +242,10 @@ def representatives(samples: SampleSet, reference_rows: IntArray, *, seed: int) 
     trained = samples.embeddings("clip", reference_rows)
     found = [reference_rows[medoids(trained, N_REPRESENTATIVES, seed=seed)]]
     evaluated = samples.dataset.rows_of(Split.VALIDATION, Split.TEST)
-    fresh = spread_rows(np.setdiff1d(evaluated, reference_rows), MOST_COMPARED)
+    fresh = spread_rows(np.setdiff1d(evaluated, reference_rows), MAX_COMPARED)
     if len(fresh):
         shown = samples.embeddings("clip", fresh)
-        few = spread_rows(np.arange(len(trained)), MOST_COMPARED)
+        few = spread_rows(np.arange(len(trained)), MAX_COMPARED)
         odd = fresh[most_unlike(shown, trained[few], N_UNLIKE)]
         usual = fresh[medoids(shown, N_REPRESENTATIVES - len(odd), seed=seed)]
         found += [odd, usual]
@@ -254,7 +254,7 @@ def representatives(samples: SampleSet, reference_rows: IntArray, *, seed: int) 
 
 def _known_words(assistants: Assistants, words: Sequence[str]) -> list[bool]:
     trust = None if assistants.trust is None else assistants.trust(words)
-    return [True] * len(words) if trust is None else [bool(one >= LEAST_TRUST) for one in trust]
+    return [True] * len(words) if trust is None else [bool(one >= MIN_TRUST) for one in trust]
 
 
 def _asking(
@@ -541,7 +541,7 @@ def told_from_words(
     if space is None or embed_texts is None:
         notes.append("No attribute is told from words: there is no encoder with a text side.")
         return
-    rows = spread_rows(reference_of(samples), LARGEST_SAMPLE)
+    rows = spread_rows(reference_of(samples), MAX_SAMPLE)
     plans = planned_attributes(samples, assistants, settings, rows)
     notes += plans.notes
     yield from word_columns(

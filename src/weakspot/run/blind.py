@@ -26,7 +26,7 @@ from weakspot.verify.blind import BlindTest, judge_blind
 
 BLIND_PART = 0.8
 """Part of the error rate for rules made without predictions; the two folds share the rest. Measured in docs/decisions/020-auto.md."""
-MOST_TOLD = 200
+MAX_TOLD = 200
 READS_PREDICTIONS = "features"
 DATA_SEED = 0
 """A new seed must not buy a new chance: which rules there are follows from the data."""
@@ -96,7 +96,7 @@ class BlindSearch:
             self._classes(),
             self._samples,
             largest_p=self._settings.discover.screen_p,
-            most=min(MOST_TOLD, self._settings.discover.max_tested),
+            most=min(MAX_TOLD, self._settings.discover.max_tested),
             training=self._training(),
         )
 

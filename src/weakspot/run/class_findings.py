@@ -19,7 +19,7 @@ from weakspot.run.naming import ShiftNamer
 from weakspot.run.preparation import CLIP, Prepared
 from weakspot.run.settings import Settings
 from weakspot.run.wiring import build_describer, build_verifier
-from weakspot.verify.class_shift import SMALLEST_AUC, ask_drift, ask_shift
+from weakspot.verify.class_shift import MIN_AUC, ask_drift, ask_shift
 from weakspot.verify.classes import (
     ClassMaterial,
     ask_confused,
@@ -28,7 +28,7 @@ from weakspot.verify.classes import (
     untrained_sentence,
 )
 
-MOST_CONFUSIONS = 3
+MAX_CONFUSIONS = 3
 ROWS_AT_ONCE = 65_536
 
 
@@ -68,7 +68,7 @@ def _confusions(
         ]
         wrong.sort(key=lambda one: (-one[1], one[0]))
         if wrong:
-            found[problem.title] = tuple(wrong[:MOST_CONFUSIONS])
+            found[problem.title] = tuple(wrong[:MAX_CONFUSIONS])
     return found
 
 
@@ -112,10 +112,10 @@ def _effective(dataset: Dataset, problems: Sequence[ClassProblem]) -> float | No
 SPACE = CLIP
 """The classifier's own features would differ between training and evaluation for any classifier that has learnt its training set."""
 SHIFT_PART = 0.2
-LEAST_GAP = 0.1
+MIN_GAP = 0.1
 SUSPECTED_P = 0.05
-MOST_SUSPECTED = 10
-FEWEST_THROUGHOUT, SHARE_THROUGHOUT = 3, 2 / 3
+MAX_SUSPECTED = 10
+MIN_THROUGHOUT, SHARE_THROUGHOUT = 3, 2 / 3
 KIND_ORDER = tuple(ClassFindingKind)
 
 
@@ -135,7 +135,7 @@ class ClassQuestions:
     asked: tuple[ClassFinding, ...] = ()
     shifts: tuple[ClassFinding, ...] = ()
     counted: tuple[ClassFinding, ...] = ()
-    min_gap: float = LEAST_GAP
+    min_gap: float = MIN_GAP
     alpha: float = 0.05
     correction: Correction = "fdr"
 
@@ -163,7 +163,7 @@ class ClassQuestions:
         suspected = sorted(
             (one for one in told if not one.is_confirmed),
             key=lambda one: (one.p_value or 0.0, one.finding_id),
-        )[:MOST_SUSPECTED]
+        )[:MAX_SUSPECTED]
         return _ordered([*confirmed, *suspected])
 
     def _asked(self, answers: Mapping[str, Answer]) -> list[ClassFinding]:
@@ -182,8 +182,7 @@ class ClassQuestions:
 
     def _shifts(self) -> list[ClassFinding]:
         p_values = [
-            1.0 if one.p_value is None or one.rate < SMALLEST_AUC else one.p_value
-            for one in self.shifts
+            1.0 if one.p_value is None or one.rate < MIN_AUC else one.p_value for one in self.shifts
         ]
         q_values = adjusted_p_values(p_values, correction=self.correction, share=SHIFT_PART)
         found = [
@@ -191,7 +190,7 @@ class ClassQuestions:
             for one, q_value in zip(self.shifts, q_values, strict=True)
             if q_value <= self.alpha
         ]
-        is_throughout = len(found) >= max(FEWEST_THROUGHOUT, SHARE_THROUGHOUT * len(self.shifts))
+        is_throughout = len(found) >= max(MIN_THROUGHOUT, SHARE_THROUGHOUT * len(self.shifts))
         if not is_throughout:
             return found
         counts = len(found), len(self.shifts)
@@ -226,7 +225,7 @@ def ask_classes(
         asked=tuple(_with_training([*asked, *ask_drift(material)], counts)),
         shifts=tuple(shifts),
         counted=tuple(_untrained(material, counts)),
-        min_gap=max(LEAST_GAP, float(getattr(verifier, "min_gap", 0.0))),
+        min_gap=max(MIN_GAP, float(getattr(verifier, "min_gap", 0.0))),
         alpha=float(getattr(verifier, "alpha", 0.05)),
         correction=getattr(verifier, "correction", "fdr"),
     )

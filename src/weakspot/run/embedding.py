@@ -314,7 +314,7 @@ def _automatic(*, ask_hub: bool) -> tuple[str, dict[str, Any], str]:
     return EMBEDDED, {}, f"Using {EMBEDDED_NAME}, because no known model is cached and {why}."
 
 
-MOST_REMEMBERED = 8192
+MAX_REMEMBERED = 8192
 
 
 class RememberingEmbedder:
@@ -365,7 +365,7 @@ class RememberingEmbedder:
             if len(embeddings) != len(new):
                 return embeddings
             found |= dict(zip(new, embeddings, strict=True))
-        self._known = dict(list(found.items())[-MOST_REMEMBERED:])
+        self._known = dict(list(found.items())[-MAX_REMEMBERED:])
         return (
             np.stack([found[key] for key in keys])
             if keys

@@ -53,8 +53,8 @@ def storable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-MOST_FAILURES_IN_A_ROW = 16
-MOST_FAILURES_AT_FIRST = 2
+MAX_FAILURES_IN_A_ROW = 16
+MAX_FAILURES_AT_FIRST = 2
 
 Speak = Callable[[Sequence[Image.Image]], list[str]]
 
@@ -118,7 +118,7 @@ class TextModel:
                 (texts[place],) = self._texts([array])
             except ModelError as error:
                 self._n_bad_in_a_row += 1
-                most = MOST_FAILURES_IN_A_ROW if self._has_spoken else MOST_FAILURES_AT_FIRST
+                most = MAX_FAILURES_IN_A_ROW if self._has_spoken else MAX_FAILURES_AT_FIRST
                 if self._n_bad_in_a_row >= most or _is_gone(error):
                     return error
         return None

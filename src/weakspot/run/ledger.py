@@ -23,7 +23,7 @@ from weakspot.core.record import Record
 from weakspot.core.statistics import Correction
 from weakspot.store.project import ProjectStore
 
-MOST_MARKS = 256
+MAX_MARKS = 256
 SAME_SAMPLES = 0.5
 OTHER_ANSWERS = 0.01
 """Share of samples on which one classifier may answer otherwise, because a machine rounds otherwise, and still be the same."""
@@ -54,7 +54,7 @@ class AskedData(Record):
         said = dict(zip(identities(dataset, rows), _answers(dataset, rows), strict=True))
         whole = "\n".join(sorted(f"{one} {answer}" for one, answer in said.items()))
         marks = {hashlib.sha256(one.encode()).hexdigest()[:16]: one for one in said}
-        smallest = nsmallest(MOST_MARKS, marks)
+        smallest = nsmallest(MAX_MARKS, marks)
         return cls(
             digest=hashlib.sha256(whole.encode()).hexdigest()[:32],
             n_samples=len(said),
@@ -73,7 +73,7 @@ class AskedData(Record):
 
         A sample more or less, another split beside the first, or other labels make no fresh samples.
         """
-        smallest = sorted({*self.marks, *other.marks})[:MOST_MARKS]
+        smallest = sorted({*self.marks, *other.marks})[:MAX_MARKS]
         both = {*self.marks} & {*other.marks}
         alike = sum(one in both for one in smallest) / max(len(smallest), 1)
         n_shared = alike / (1.0 + alike) * (self.n_samples + other.n_samples)

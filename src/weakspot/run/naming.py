@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from weakspot.core.arrays import DoubleArray, IntArray, unit_rows
-from weakspot.core.assistants import LEAST_AREA, LEAST_TRUST, Assistants
+from weakspot.core.assistants import MIN_AREA, MIN_TRUST, Assistants
 from weakspot.core.dataset import Dataset, Split, Task, dataset_from_columns
 from weakspot.core.errors import ModelError, UnavailableError
 from weakspot.core.evidence import ClassFinding, ClassFindingKind, sides_of, sides_p
@@ -35,7 +35,7 @@ from weakspot.words.name_checks import Members, NameChecker, numbered
 from weakspot.words.paraphrases import title_of
 from weakspot.words.word_choice import MEASURED, Candidate, Choice, Fits, look
 
-MOST_NAMED = 10
+MAX_NAMED = 10
 """Of one half. Words for a slice cost more than its proof, and of hundreds of candidates most are chance."""
 
 
@@ -43,17 +43,17 @@ def worth_naming(
     slices: Sequence[FailureSlice], samples: SampleSet, criterion: FailureCriterion
 ) -> tuple[FailureSlice, ...]:
     """Return all slices if they are few, else those with the smallest p-values on the samples that words are chosen on."""
-    if len(slices) <= MOST_NAMED:
+    if len(slices) <= MAX_NAMED:
         return tuple(slices)
     problems = class_problems(samples.dataset, samples.rows, criterion)
     p_values = sides_p([sides_of(found, samples, problems) for found in slices])
-    best = sorted(range(len(slices)), key=lambda place: (p_values[place], place))[:MOST_NAMED]
+    best = sorted(range(len(slices)), key=lambda place: (p_values[place], place))[:MAX_NAMED]
     return tuple(slices[place] for place in sorted(best))
 
 
 def confirmed_without_words(record: RunRecord) -> frozenset[str]:
     """Return the ids of confirmed slices that were not among those worth naming before."""
-    if len(record.slices) <= MOST_NAMED:
+    if len(record.slices) <= MAX_NAMED:
         return frozenset()
     return frozenset(found.slice_id for found, _ in record.published() if not found.names)
 
@@ -120,7 +120,7 @@ SIZES = ("close-up", "far away")
 COLOURS = ("red", "green", "yellow", "orange", "brown", "black", "white", "blue", "purple", "pink")
 # A sketch is grey and light, and not all that is grey and light is a sketch: the encoder has to say so first.
 SEEN_ALONE = tuple(word for word in MEASURED if word != "sketch")
-MOST_LOOKED_AT = 16
+MAX_LOOKED_AT = 16
 N_POOL = 8
 OUTDONE, DENIED = "other words fit better, or as well", "a second check does not agree"
 
@@ -219,7 +219,7 @@ class SecondLook:
         for place in np.argsort(-self.fits.chosen, kind="stable").tolist():
             caption, area = self.fits.captions[place], self.areas[place]
             is_kind = caption.added[0][0] == "noun"
-            may_say = is_kind if area is None else area >= LEAST_AREA
+            may_say = is_kind if area is None else area >= MIN_AREA
             n_taken += may_say
             if (may_say and n_taken <= N_POOL) or caption.contrast in named:
                 yield place, caption
@@ -232,7 +232,7 @@ class SecondLook:
 
     def _candidate(self, caption: Caption, place: int | None) -> Candidate:
         seen = [
-            look(caption.contrast, members, self.assistants, most=MOST_LOOKED_AT)
+            look(caption.contrast, members, self.assistants, most=MAX_LOOKED_AT)
             for members in self.pair
         ]
         sights = tuple(one for one in seen if one is not None)
@@ -317,13 +317,13 @@ def _named(found: FailureSlice, title: Candidate) -> SliceName:
     return made.model_copy(update=update)
 
 
-MOST_WORDS = 1
+MAX_WORDS = 1
 N_EXAMPLES = 6
-LEAST_AUC = 0.85
-LARGEST_P = 0.01
+MIN_AUC = 0.85
+MAX_P = 0.01
 TOGETHER = ", "
 BACKGROUND = " background"
-LEAST_SCORE = 2.5
+MIN_SCORE = 2.5
 """In units of the spread over all captions tried; chosen on real photographs, where smaller scores were mostly wrong (decision 026)."""
 
 
@@ -352,7 +352,7 @@ class ShiftNamer:
         shifts = [
             one for one in findings if one.kind is ClassFindingKind.SHIFT and one.is_confirmed
         ]
-        told = {one.finding_id: self._named(one) for one in shifts[:MOST_NAMED]}
+        told = {one.finding_id: self._named(one) for one in shifts[:MAX_NAMED]}
         return tuple(told.get(one.finding_id, one) for one in findings)
 
     def _named(self, finding: ClassFinding) -> ClassFinding:
@@ -415,12 +415,12 @@ class ShiftNamer:
             texts = unit_rows(np.asarray(embed_texts([name.phrase, plain]), dtype=np.float32))
             depth = sign * (checked.embeddings @ (texts[0] - texts[1]))
             found = RankSum.of(depth, checked.is_here)
-            return found.auc >= LEAST_AUC and found.p_value <= LARGEST_P
+            return found.auc >= MIN_AUC and found.p_value <= MAX_P
 
         def sayable(name: SliceName) -> bool:
             says = self.assistants.says
             told = None if says is None else says([name.contrast])
-            return told is None or told[0] >= LEAST_TRUST or (name.witness_score or 0.0) > 0
+            return told is None or told[0] >= MIN_TRUST or (name.witness_score or 0.0) > 0
 
         return (
             _trusted([one for one in named.names if sayable(one) and fits(one, 1)], noun),
@@ -491,7 +491,7 @@ def _trusted(names: Sequence[SliceName], noun: str) -> tuple[str, ...]:
         and TOGETHER not in one.contrast
         and ((one.witness_score or 0.0) > 0 or _needs_no_witness(one, noun))
     ]
-    return tuple(dict.fromkeys(kept))[:MOST_WORDS]
+    return tuple(dict.fromkeys(kept))[:MAX_WORDS]
 
 
 def _needs_no_witness(name: SliceName, noun: str) -> bool:
@@ -501,7 +501,7 @@ def _needs_no_witness(name: SliceName, noun: str) -> bool:
     its relatives.
     """
     is_kind = noun not in name.phrase
-    return name.score >= LEAST_SCORE and not is_kind and not name.contrast.endswith(BACKGROUND)
+    return name.score >= MIN_SCORE and not is_kind and not name.contrast.endswith(BACKGROUND)
 
 
 def _class_rows(dataset: Dataset, rows: IntArray, code: int) -> IntArray:

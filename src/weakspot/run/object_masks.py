@@ -21,7 +21,7 @@ from weakspot.run.wiring import build_part, resolved_options, with_provider
 from weakspot.store.project import ProjectStore
 
 EMBEDDED = "embedded"
-LONGEST_KEPT = 384
+MAX_KEPT_SIDE = 384
 UNREADABLE = "the image cannot be read, or the segmenter fails on it"
 OUTSIDE = "the box lies outside the image"
 WHO = "segmenter"
@@ -74,7 +74,7 @@ class ObjectMasks:
     progress: Progress = no_progress
 
     def of(self, rows: IntArray, class_name: str) -> list[ObjectMask]:
-        """Return one mask a row, no larger than LONGEST_KEPT on either side, of the object of a class.
+        """Return one mask a row, no larger than MAX_KEPT_SIDE on either side, of the object of a class.
 
         Raises:
             ModelError: if the segmenter cannot be used and nothing is known of these rows.
@@ -149,10 +149,10 @@ def _written_masks(
 
 
 def write_mask(mask: ObjectMask) -> str:
-    """Return a mask as text: what is kept of it, in steps of 1/255 and at most LONGEST_KEPT pixels long."""
+    """Return a mask as text: what is kept of it, in steps of 1/255 and at most MAX_KEPT_SIDE pixels long."""
     levels = np.round(np.clip(mask.coverage, 0.0, 1.0) * 255).astype(np.uint8)
     image = Image.fromarray(levels)
-    image.thumbnail((LONGEST_KEPT, LONGEST_KEPT), Image.Resampling.BOX)
+    image.thumbnail((MAX_KEPT_SIDE, MAX_KEPT_SIDE), Image.Resampling.BOX)
     stream = io.BytesIO()
     image.save(stream, "PNG")
     return json.dumps(

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import JsonValue
 
 from weakspot.core.arrays import BoolArray, FloatArray, generator, unit_rows
-from weakspot.core.assistants import LEAST_TRUST, EmbedTexts, TrustPhrases
+from weakspot.core.assistants import MIN_TRUST, EmbedTexts, TrustPhrases
 from weakspot.core.dataset import several_to_a_group
 from weakspot.core.errors import ConfigError, DataError, NotEnoughDataError
 from weakspot.core.evidence import Share
@@ -134,9 +134,9 @@ class AskResult(Record):
     left: str = ""
 
 
-LEAST_MATCHING = 0.02
-LEAST_SAMPLES = 5
-LARGEST_OVERLOOKED = 0.2
+MIN_MATCHING = 0.02
+MIN_SAMPLES = 5
+MAX_OVERLOOKED = 0.2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,7 +189,7 @@ class Judgement:
 
 def matches(matching: Share) -> bool:
     """Return whether enough samples fit a phrase to speak of them."""
-    return matching.count >= LEAST_SAMPLES and matching.value >= LEAST_MATCHING
+    return matching.count >= MIN_SAMPLES and matching.value >= MIN_MATCHING
 
 
 def judge(
@@ -212,7 +212,7 @@ def judge(
         wording: how the answers are put.
     """
     counts = {"count": matching.count, "total": matching.total}
-    is_known = trust is None or trust >= LEAST_TRUST
+    is_known = trust is None or trust >= MIN_TRUST
     if separates:
         good = matches(matching) and is_known
         return Judgement(
@@ -232,7 +232,7 @@ def judge(
 
 def unknown_words(trust: float) -> str:
     return (
-        f"The text side does not know these words well enough to say (trust {trust:.2f} of 1, {LEAST_TRUST} is needed): say it in "
+        f"The text side does not know these words well enough to say (trust {trust:.2f} of 1, {MIN_TRUST} is needed): say it in "
         "plainer words, or ask for a value of a column."
     )
 
@@ -249,7 +249,7 @@ def _too_few(inside: Share, outside: Share, what: str) -> str:
     if fisher_p(most, inside.total, n_failed - most, outside.total) > CERTAIN:
         return f"There are {inside.total} {what}: even if all of them failed, that would prove nothing. Ask again with more samples."
     largest = largest_difference(inside, outside)
-    if largest > LARGEST_OVERLOOKED:
+    if largest > MAX_OVERLOOKED:
         return (
             f"The {inside.total} {what} fail {100 * inside.value:.0f} %, the others {100 * outside.value:.0f} %: no difference is "
             f"proven, and up to {100 * largest:.0f} points cannot be ruled out with so few."
@@ -413,8 +413,8 @@ def problem_of(samples: SampleSet, criterion: FailureCriterion, title: str) -> C
 
 ALIGN = " Or learn to compare words with the embeddings: weakspot lab align."
 NOT_MEASURED = "Nobody measured how well these words are told: look at the images."
-FEWEST_SHUFFLES = 100
-MOST_SHUFFLED = 50_000_000
+MIN_SHUFFLES = 100
+MAX_SHUFFLED = 50_000_000
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -481,8 +481,8 @@ class PhraseHalf:
         """Measure a phrase embedding [d], with the given threshold and with the best one of this half."""
         similarities, failed = phrase[None] @ self.embeddings.T, self.problem.failed
         best = error_scores(similarities, failed)
-        n_most, groups = MOST_SHUFFLED // max(len(failed), 1), self.problem.groups
-        n_shuffles = min(n_shuffles, max(FEWEST_SHUFFLES, n_most))
+        n_most, groups = MAX_SHUFFLED // max(len(failed), 1), self.problem.groups
+        n_shuffles = min(n_shuffles, max(MIN_SHUFFLES, n_most))
         null = error_score_null(
             similarities, failed, n_permutations=n_shuffles, generator=draws, groups=groups
         )
@@ -723,7 +723,7 @@ def better_parts(
         shuffles = max(method.n_permutations, 1)
         said = half.answer(direction, half.threshold(direction), draws, shuffles)
         trust = text_side.known(part, half.problem)
-        is_known = trust is None or trust >= LEAST_TRUST
+        is_known = trust is None or trust >= MIN_TRUST
         is_clear = said.best_p * len(parts) <= CERTAIN
         if is_known and is_clear and said.error_score > whole.error_score:
             found.append((-said.error_score, part))

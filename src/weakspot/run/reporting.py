@@ -74,7 +74,7 @@ CAPTION_WORDS = "caption_words.csv"
 SAFETY_BYTES = 20_000
 HEAD_BYTES = 2_000
 TITLE = b"<title>weakspot report "
-MOST_REMEMBERED = 4096
+MAX_REMEMBERED = 4096
 
 
 def write_report(
@@ -226,7 +226,7 @@ def _thumbnail_maker(images: dict[str, SliceImages], samples: SampleSet) -> Make
     places = zip(dataset.sample_ids(samples.rows), dataset.locations(samples.rows), strict=True)
     locations = {name: location for name, location in places if name in wanted}
 
-    @lru_cache(maxsize=MOST_REMEMBERED)
+    @lru_cache(maxsize=MAX_REMEMBERED)
     def make(sample_id: str, side: int) -> bytes | None:
         return jpeg_at(locations.get(sample_id), side)
 

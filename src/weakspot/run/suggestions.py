@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from weakspot.core.arrays import BoolArray, DoubleArray, FloatArray, IntArray, generator
-from weakspot.core.assistants import LEAST_TRUST, Assistants, TrustPhrases
+from weakspot.core.assistants import MIN_TRUST, Assistants, TrustPhrases
 from weakspot.core.errors import DataError
 from weakspot.core.failures import ClassProblem, Side
 from weakspot.core.group_tests import deal_folds
@@ -24,9 +24,9 @@ from weakspot.words.wordnet import are_synonyms, hyponyms, lemma
 TOP = 10
 N_KINDS, N_MEASURED_KINDS = 20, 100
 N_FOLDS, N_DEALS = 5, 4
-MOST_COMPARED = 4000
+MAX_COMPARED = 4000
 WORDS_AT_ONCE = 8
-MOST_VALUES, FEWEST_MEANT = 20, 5
+MAX_VALUES, MIN_MEANT = 20, 5
 SAME_MEMBERS, SAME_DIRECTION = 0.7, 0.8
 BACKGROUND = " background"
 MEANT = 0.5
@@ -142,7 +142,7 @@ class SuggestionSource:
                 except DataError:
                     continue
                 inside = None if rule is None else rule.members(self.samples, rows)
-                if inside is not None and FEWEST_MEANT <= inside.sum() < len(rows):
+                if inside is not None and MIN_MEANT <= inside.sum() < len(rows):
                     yield Candidate(words=words, fits=inside.astype(np.float32))
 
     def _chosen(self, found: Sequence[Candidate]) -> tuple[Suggestion, ...]:
@@ -180,8 +180,8 @@ class SuggestionSource:
         """Return how well words [m] separate failures: the mean of a held-out Error Score and of 2 x area under the curve - 1."""
         draws = generator(self.seed, "suggestions", self.problem.title)
         failed, groups = self.problem.failed, self.problem.groups
-        if len(failed) > MOST_COMPARED:
-            kept = np.sort(draws.permutation(len(failed))[:MOST_COMPARED])
+        if len(failed) > MAX_COMPARED:
+            kept = np.sort(draws.permutation(len(failed))[:MAX_COMPARED])
             fits, failed = fits[:, kept], failed[kept]
             groups = None if groups is None else groups[kept]
         if failed.all() or not failed.any():
@@ -209,7 +209,7 @@ def sayable_words(words: Sequence[str], judge: TrustPhrases | None) -> list[str]
     told = None if judge is None or not words else judge(words)
     if told is None:
         return list(words)
-    return [word for word, one in zip(words, told, strict=True) if one >= LEAST_TRUST]
+    return [word for word, one in zip(words, told, strict=True) if one >= MIN_TRUST]
 
 
 def _values(column: pa.ChunkedArray, rows: IntArray) -> list[str]:
@@ -220,7 +220,7 @@ def _values(column: pa.ChunkedArray, rows: IntArray) -> list[str]:
     ):
         return []
     own = pc.unique(column.take(pa.array(rows))).drop_null().to_pylist()
-    return sorted(str(one) for one in own) if 1 < len(own) <= MOST_VALUES else []
+    return sorted(str(one) for one in own) if 1 < len(own) <= MAX_VALUES else []
 
 
 def _held_out_scores(fits: FloatArray, failed: BoolArray, folds: IntArray) -> DoubleArray:

@@ -15,7 +15,7 @@ from weakspot.store.project import ProjectStore
 
 ALPHA = 0.05
 """Error rate over everything that samples are asked, where the verifier has no setting for it."""
-LEAST_WEIGHT = 1e-6
+MIN_WEIGHT = 1e-6
 CLASS_PART = 0.075
 """Part of what a batch may spend that is for questions about whole classes, if it asks any; slices have the rest."""
 TESTED = (Verdict.CONFIRMED, Verdict.NOT_CONFIRMED)
@@ -137,7 +137,7 @@ def _beside(entries: Sequence[Evidence], family: int) -> list[AskedTest]:
         AskedTest(
             key=f"{BESIDE}{name} {number}",
             p_value=1.0,
-            weight=max(left / n_missing, LEAST_WEIGHT),
+            weight=max(left / n_missing, MIN_WEIGHT),
             family=family,
         )
         for number in range(n_missing)

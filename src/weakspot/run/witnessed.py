@@ -187,8 +187,8 @@ def tag_values(seeing: Seeing, rows: IntArray) -> dict[str, list[str]]:
     return found
 
 
-LEAST_SAMPLES = 3
-MOST_VALUES = 40
+MIN_SAMPLES = 3
+MAX_VALUES = 40
 
 
 def witnessed_columns(
@@ -208,9 +208,7 @@ def witnessed_columns(
 
 def _column(name: str, values: Sequence[str]) -> AssignedColumn | LeftOut:
     counts = Counter(value for value in values if value)
-    kept = tuple(
-        value for value, count in counts.most_common(MOST_VALUES) if count >= LEAST_SAMPLES
-    )
+    kept = tuple(value for value, count in counts.most_common(MAX_VALUES) if count >= MIN_SAMPLES)
     if len(kept) < 2:  # noqa: PLR2004 - two values to tell apart
         return LeftOut(name=name, why="hardly any image has a second value of it")
     codes = {value: code for code, value in enumerate(kept)}

@@ -200,10 +200,10 @@ def _surely(bounds: Sequence[_Bound], found: Sequence[float]) -> float:
     return min(above(found[one.measure], one.least, width=one.width) for one in bounds)
 
 
-LEAST_OBJECT_PROBABILITY, LEAST_PER_CLASS = 0.06, 0.002
+MIN_OBJECT_PROBABILITY, MIN_PER_CLASS = 0.06, 0.002
 """Many kinds together gather more stray probability than few."""
-LEAST_OBJECT_NAMED = 0.5
-MOST_CLASSES = 420
+MIN_OBJECT_NAMED = 0.5
+MAX_CLASSES = 420
 _WITH = re.compile(r"(?:with |of |showing |next to |beside )?(?:an? |the |some |several )?(.+)")
 _IN = re.compile(r"(?:in|on|inside) (?:an? |the |some )?(.+)")
 _CONTAINERS = ("container", "bag", "wheeled vehicle")
@@ -233,7 +233,7 @@ class ObjectsWitness:
         classes = frozenset() if noun is None else classes_of(noun)
         if not classes:
             return None
-        least = LEAST_OBJECT_PROBABILITY + LEAST_PER_CLASS * len(classes)
+        least = MIN_OBJECT_PROBABILITY + MIN_PER_CLASS * len(classes)
         return lambda said: surely(
             min(sum(p for place, p in _probabilities(said).items() if place in classes), 1.0),
             least,
@@ -249,7 +249,7 @@ class ObjectsWitness:
     def _named(self, said: str) -> str:
         found = _probabilities(said)
         place = max(found, key=lambda one: found[one], default=None)
-        if place is None or found[place] < LEAST_OBJECT_NAMED:
+        if place is None or found[place] < MIN_OBJECT_NAMED:
             return ""
         return object_words()[place][0].lower()
 
@@ -287,15 +287,15 @@ def classes_of(noun: str) -> frozenset[int]:
     found = frozenset(
         place for place, words in enumerate(object_words()) if is_kind_of(words, noun)
     )
-    return found if len(found) <= MOST_CLASSES else frozenset()
+    return found if len(found) <= MAX_CLASSES else frozenset()
 
 
 def _probabilities(said: str) -> dict[int, float]:
     return {int(place): float(value) for place, value in json.loads(said).items()}
 
 
-LEAST_SCENE_PROBABILITY = 0.25
-LEAST_SCENE_NAMED, LEAST_SIDE = 0.8, 0.8
+MIN_SCENE_PROBABILITY = 0.25
+MIN_SCENE_NAMED, MIN_SIDE = 0.8, 0.8
 RESPONSE, RESPONSE_WIDTH = -0.4, 0.2
 OUTDOORS, INDOORS = "outdoors", "indoors"
 _SIDES = {"outdoors": True, "outside": True, "indoors": False, "inside": False}
@@ -335,7 +335,7 @@ class ScenesWitness:
 
     def tags(self, said: str) -> Mapping[str, str]:
         outdoors = _on_side(said, is_outdoors=True)
-        is_sure = max(outdoors, 1.0 - outdoors) >= LEAST_SIDE
+        is_sure = max(outdoors, 1.0 - outdoors) >= MIN_SIDE
         side = (OUTDOORS if outdoors >= SEEN else INDOORS) if is_sure else ""
         return {"kind of place": self._named(said), "indoors or outdoors": side}
 
@@ -349,7 +349,7 @@ class ScenesWitness:
         name = "" if place is None else _ASIDE.sub("", scene_names().scenes[place])
         return (
             name
-            if place is not None and scenes[place] >= LEAST_SCENE_NAMED and name not in _MISTAKEN
+            if place is not None and scenes[place] >= MIN_SCENE_NAMED and name not in _MISTAKEN
             else ""
         )
 
@@ -393,9 +393,7 @@ def _on_side(said: str, *, is_outdoors: bool) -> float:
 
 def _judged(said: str, *, scenes: frozenset[int], attributes: frozenset[int]) -> float:
     found = _scenes(said)
-    places = surely(
-        min(sum(found.get(place, 0.0) for place in scenes), 1.0), LEAST_SCENE_PROBABILITY
-    )
+    places = surely(min(sum(found.get(place, 0.0) for place in scenes), 1.0), MIN_SCENE_PROBABILITY)
     responses = json.loads(said)["attributes"]
     attributed = [above(responses[one], RESPONSE, width=RESPONSE_WIDTH) for one in attributes]
     return max([places, *attributed])
@@ -406,10 +404,10 @@ def _scenes(said: str) -> dict[int, float]:
 
 
 TEXT, NO_TEXT = "with text", "without text"
-LEAST_CONFIDENCE = 0.75
-MOST_SHARE = 0.6
-LEAST_CHARACTERS = 2
-LEAST_LIKENESS = 0.75
+MIN_CONFIDENCE = 0.75
+MAX_SHARE = 0.6
+MIN_CHARACTERS = 2
+MIN_LIKENESS = 0.75
 _TEXT = re.compile(
     r"(with |showing |bearing )?(some |a |the )?(visible |written |printed )?"
     r"(text|texts|writing|words|lettering|letters|inscription|caption)"
@@ -473,16 +471,16 @@ def _plausible(lines: Sequence[TextLine]) -> list[TextLine]:
     return [
         line
         for line in lines
-        if line.share <= MOST_SHARE and len(_letters(line.text)) >= LEAST_CHARACTERS
+        if line.share <= MAX_SHARE and len(_letters(line.text)) >= MIN_CHARACTERS
     ]
 
 
 def _any_text(line: TextLine) -> float:
-    return surely(line.confidence, LEAST_CONFIDENCE)
+    return surely(line.confidence, MIN_CONFIDENCE)
 
 
 def _matching(line: TextLine, *, pattern: re.Pattern[str]) -> float:
-    return surely(line.confidence, LEAST_CONFIDENCE) if pattern.search(line.text) else 0.0
+    return surely(line.confidence, MIN_CONFIDENCE) if pattern.search(line.text) else 0.0
 
 
 def _likeness(line: TextLine, *, wanted: str) -> float:
@@ -491,7 +489,7 @@ def _likeness(line: TextLine, *, wanted: str) -> float:
     candidates = [_letters(word) for word in line.text.split()] + [text]
     likeness = max(SequenceMatcher(None, one, wanted).ratio() for one in candidates)
     likeness = 1.0 if wanted in text else likeness
-    return surely(likeness, LEAST_LIKENESS) * min(1.0, surely(line.confidence, 0.5))
+    return surely(likeness, MIN_LIKENESS) * min(1.0, surely(line.confidence, 0.5))
 
 
 def _letters(text: str) -> str:
@@ -500,7 +498,7 @@ def _letters(text: str) -> str:
 
 Measure = Callable[[ObjectMeasures], float]
 NOT_TOLD = float("nan")
-LEAST_COLOUR, LEAST_BEHIND = 0.3, 0.45
+MIN_COLOUR, MIN_BEHIND = 0.3, 0.45
 SMALL, LARGE = 0.05, 0.5
 PLAIN, CLUTTERED = 0.06, 0.2
 _SPELLED = {"gray": "grey", "violet": "purple", "golden": "yellow"}
@@ -619,11 +617,11 @@ def _measure_for(plain: str) -> Measure | None:
         return known
     colour = _colour(plain)
     if colour is not None:
-        return lambda one: surely(one.colours[colour], LEAST_COLOUR)
+        return lambda one: surely(one.colours[colour], MIN_COLOUR)
     if plain.startswith("on a") and plain.endswith(f" {_BACKGROUND}"):
         behind = _colour(plain.split(" ", 2)[2].removesuffix(f" {_BACKGROUND}"))
         if behind is not None:
-            return lambda one: surely(one.behind[behind], LEAST_BEHIND) if one.behind else NOT_TOLD
+            return lambda one: surely(one.behind[behind], MIN_BEHIND) if one.behind else NOT_TOLD
     return None
 
 
@@ -643,7 +641,7 @@ def _told(said: str, measure: Measure) -> float:
 
 def _main_colour(shares: Sequence[float]) -> str:
     most = max(range(len(shares)), key=lambda place: shares[place])
-    return COLOUR_NAMES[most] if shares[most] >= LEAST_BEHIND else ""
+    return COLOUR_NAMES[most] if shares[most] >= MIN_BEHIND else ""
 
 
 OWN_MODELS = "weakspot.models."

@@ -42,7 +42,7 @@ MATRIX_NAME = re.compile(
 )
 FULL_SHARD_ROWS = 65_536
 MANY_SHARDS = 16
-MOST_OPEN = 16
+MAX_OPEN = 16
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -276,7 +276,7 @@ class EmbeddingCache:
         """Yield the rows at places in all shards laid end to end, some at a time; NaN for -1."""
         shards = self._sound_shards()
         starts = np.cumsum([0, *(len(shard.keys) for shard in shards)])
-        rows = lru_cache(MOST_OPEN)(lambda number: shards[number].rows())
+        rows = lru_cache(MAX_OPEN)(lambda number: shards[number].rows())
         step = max(1, BLOCK_BYTES // max(4 * len(columns), 1))
         for start in range(0, len(found), step):
             part = found[start : start + step]

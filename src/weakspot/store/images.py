@@ -101,7 +101,7 @@ LATER_COLUMNS = ("moment",)
 """Columns that parts of earlier versions do not have."""
 
 BUCKET_ROWS = 1 << 18
-MOST_BUCKETS = 256
+MAX_BUCKETS = 256
 _RECORD = np.dtype(
     [
         ("high", "<u8"),
@@ -200,7 +200,7 @@ def write_known(tables: Iterable[pa.Table], folder: Path, *, n_rows: int) -> Kno
         n_rows: about how many rows there are.
     """
     n_buckets = 1
-    while n_buckets < MOST_BUCKETS and n_buckets * BUCKET_ROWS < n_rows:
+    while n_buckets < MAX_BUCKETS and n_buckets * BUCKET_ROWS < n_rows:
         n_buckets *= 2
     notes: dict[tuple[str, ...], int] = {}
     shift = np.uint64(64 - (n_buckets.bit_length() - 1))

@@ -23,7 +23,7 @@ from weakspot.testing.part_checks import (
     implements,
 )
 
-LEAST_AGREEMENT = 0.98
+MIN_AGREEMENT = 0.98
 
 
 def _find(factory: Factory, samples: SampleSet | None = None, *, seed: int = 0) -> Discovery:
@@ -132,7 +132,7 @@ def order_of_rows_does_not_matter(factory: Factory) -> None:
         inside, inside_again = _member_ids(first, samples), _member_ids(second, moved)
         agreement = len(inside & inside_again) / max(len(inside | inside_again), 1)
         expect(
-            agreement >= LEAST_AGREEMENT or inside == inside_again,
+            agreement >= MIN_AGREEMENT or inside == inside_again,
             f"Members changed with the order of rows ({agreement:.2f}).",
         )
 

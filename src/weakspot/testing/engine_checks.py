@@ -168,7 +168,7 @@ class OnnxWork:
         return rows
 
 
-MOST_UNDER_WAY = 2_000
+MAX_UNDER_WAY = 2_000
 BATCH = 6
 """Does not divide the number of items: the last batch is short."""
 
@@ -190,7 +190,7 @@ def items_are_taken_as_needed(factory: Factory) -> None:
     found = list(islice(engine.map(doubled_in_odd_time, iter(numbers)), 5))
     expect(found == [2, 4, 6, 8, 10], "The first results are wrong.")
     expect(
-        numbers.taken <= MOST_UNDER_WAY,
+        numbers.taken <= MAX_UNDER_WAY,
         f"{numbers.taken} items were taken for 5 results; bound the number under way.",
     )
 
@@ -275,7 +275,7 @@ def batches_are_taken_as_needed(factory: Factory) -> None:
         "The first batch is wrong.",
     )
     expect(
-        numbers.taken <= MOST_UNDER_WAY,
+        numbers.taken <= MAX_UNDER_WAY,
         f"{numbers.taken} items were taken for a batch; bound the number under way.",
     )
     batches.close()  # type: ignore[attr-defined]

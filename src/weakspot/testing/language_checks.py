@@ -38,7 +38,7 @@ CAPTIONS = (
     "a photo of a disc. it is small. it is dark.",
     "it is on grass",
 )
-MOST_SENTENCES = 7
+MAX_SENTENCES = 7
 CLOSE_ENOUGH = 1e-2
 
 Speak = Callable[[Any, Sequence[Image.Image]], list[str]]
@@ -164,8 +164,8 @@ def completions_are_short_sentences(factory: Factory) -> None:
         "A completion does not end with a full stop.",
     )
     expect(
-        all(text.count(". ") < MOST_SENTENCES for text in texts),
-        f"A completion has more than {MOST_SENTENCES} sentences.",
+        all(text.count(". ") < MAX_SENTENCES for text in texts),
+        f"A completion has more than {MAX_SENTENCES} sentences.",
     )
 
 

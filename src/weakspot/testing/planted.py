@@ -362,8 +362,8 @@ DEFAULT_CLASSES = ("disc", "square", "triangle", "star")
 DEFAULT_SHARES: Mapping[Split, float] = MappingProxyType(
     {Split.TRAIN: 0.4, Split.VALIDATION: 0.25, Split.TEST: 0.25, Split.POOL: 0.1}
 )
-FEWEST_CLASSES = 2
-LARGEST_FIT = 8_000
+MIN_CLASSES = 2
+MAX_FIT = 8_000
 CHUNK = 65_536
 OWN_ID = "planted-own-1"
 
@@ -518,7 +518,7 @@ def plant(
     instances = (child_seed(seed, "planted instances") + np.arange(n_samples)) % N_INSTANCES
     dataset = world_table(rows, classes=tuple(classes), is_multi_label=is_multi_label, seed=seed)
     head = fit_head(
-        own, rows.codes, instances, labels=rows.labels, dataset=dataset, largest=LARGEST_FIT
+        own, rows.codes, instances, labels=rows.labels, dataset=dataset, largest=MAX_FIT
     )
     world = PlantedWorld(
         problem=problem,
@@ -536,11 +536,7 @@ def plant(
 def _refuse(problem: PlantedProblem, n_samples: int, classes: Sequence[str]) -> None:
     if n_samples < 1 or n_samples > N_INSTANCES:
         raise ConfigError("A planted world has between 1 and 16,777,216 samples.", given=n_samples)
-    if (
-        len(set(classes)) != len(classes)
-        or set(classes) - set(KINDS)
-        or len(classes) < FEWEST_CLASSES
-    ):
+    if len(set(classes)) != len(classes) or set(classes) - set(KINDS) or len(classes) < MIN_CLASSES:
         raise ConfigError(
             "The classes of a planted world are two to eight kinds of object.",
             given=list(classes),

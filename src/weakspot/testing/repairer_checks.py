@@ -25,7 +25,7 @@ from weakspot.testing.part_checks import (
 
 TOLERANCE = 1e-6
 DIGITS = 9
-FEWEST_GROUPS = 2
+MIN_GROUPS = 2
 
 
 def _select(
@@ -88,9 +88,7 @@ def _expect_sound(selection: TrainingSelection, given: RepairMaterial) -> None:
 def _expect_sound_group_objectives(selection: TrainingSelection) -> None:
     groups = [group for group_objective in selection.group_objectives for group in group_objective]
     expect(
-        all(
-            len(group_objective) >= FEWEST_GROUPS for group_objective in selection.group_objectives
-        ),
+        all(len(group_objective) >= MIN_GROUPS for group_objective in selection.group_objectives),
         "A group_objective has fewer than two groups.",
     )
     expect(all(len(group) for group in groups), "A group of a group_objective is empty.")

@@ -24,7 +24,7 @@ from weakspot.words.paraphrases import class_in
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-MOST_IMAGES = 24
+MAX_IMAGES = 24
 SIDE = 256
 
 
@@ -99,7 +99,7 @@ class ProjectTools:
             found,
             halves[0][0],
             project.criterion,
-            n_images=max(1, min(n_images, MOST_IMAGES)),
+            n_images=max(1, min(n_images, MAX_IMAGES)),
         )
         dataset = samples.dataset
         places = dict(zip(dataset.sample_ids(), dataset.locations(), strict=True))
@@ -209,7 +209,7 @@ INSTRUCTIONS = (
     "`images` shows what a slice looks like; `ask` tests your own words on held-out samples: every question counts, so ask few. "
     "Only what is confirmed may be said to be true. `run` takes minutes."
 )
-LEAST_TOKEN = 20
+MIN_TOKEN = 20
 
 
 def build_server(folder: Path) -> Any:
@@ -293,9 +293,9 @@ def with_token(app: Any, token: str) -> Any:
     Raises:
         ConfigError: if the token is too short to be one.
     """
-    if len(token) < LEAST_TOKEN:
+    if len(token) < MIN_TOKEN:
         raise ConfigError(
-            f"A token has at least {LEAST_TOKEN} characters.",
+            f"A token has at least {MIN_TOKEN} characters.",
             where="WEAKSPOT_TOKEN",
             fix="Make one: python -c 'import secrets; print(secrets.token_urlsafe())'",
         )

@@ -94,7 +94,7 @@ def _list(bundle: ExchangeBundle, names: list[str], said: list[Names]) -> str:
     return stream.getvalue()
 
 
-MOST_BYTES = 1 << 30
+MAX_BYTES = 1 << 30
 _BLOCK_BYTES = 1 << 20
 _SAMPLE_ID = re.compile(r"[0-9a-f]{32}(-\d+)?")
 
@@ -127,8 +127,8 @@ def _read(stream: BinaryIO, source: Path, target: Path) -> Written:
     try:
         while block := stream.read(_BLOCK_BYTES):
             n_read += len(block)
-            if n_read > MOST_BYTES:
-                raise _unreadable(source, f"it is larger than {MOST_BYTES:,} bytes")
+            if n_read > MAX_BYTES:
+                raise _unreadable(source, f"it is larger than {MAX_BYTES:,} bytes")
             reading.parser.Parse(block)
         reading.parser.Parse(b"", True)  # noqa: FBT003 - the end; the parser takes no names
     except (expat.ExpatError, zipfile.BadZipFile, ValueError) as error:

@@ -22,7 +22,7 @@ from weakspot.run.reporting import CARD
 from weakspot.run.wiring import build_label_checker
 from weakspot.tools.bundle import ExchangeBundle, ListedSample, MarkedSlice, Written
 
-MOST_FROM_POOL = 1000
+MAX_FROM_POOL = 1000
 
 
 def samples_to_label(
@@ -76,7 +76,7 @@ def _pool(record: RunRecord, samples: SampleSet) -> list[ListedSample]:
     unlabelled = np.asarray(pool[~dataset.is_labelled[pool]], dtype=np.int64)
     titles = chosen_for(unlabelled, record.findings(), samples) if len(unlabelled) else {}
     return [
-        ListedSample(row=row, why=title) for row, title in sorted(titles.items())[:MOST_FROM_POOL]
+        ListedSample(row=row, why=title) for row, title in sorted(titles.items())[:MAX_FROM_POOL]
     ]
 
 

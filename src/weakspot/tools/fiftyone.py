@@ -189,7 +189,7 @@ def saved_view(dataset_id: Json, name: str, tags: list[str], description: str) -
 
 # The layout of this version; every later one reads it.
 VERSION = "1.0.0"
-MOST_EMBEDDING_BYTES = 256 * 1024 * 1024
+MAX_EMBEDDING_BYTES = 256 * 1024 * 1024
 EMBEDDINGS_FILE = "embeddings.npy"
 _BLOCK_ROWS = 4096
 
@@ -255,7 +255,7 @@ class _Writer:
     @property
     def has_embeddings_inside(self) -> bool:
         """Return whether embeddings are few enough to be fields of samples."""
-        return self.embeddings is not None and self.embeddings.size * 4 <= MOST_EMBEDDING_BYTES
+        return self.embeddings is not None and self.embeddings.size * 4 <= MAX_EMBEDDING_BYTES
 
     @property
     def has_probabilities_inside(self) -> bool:
@@ -263,7 +263,7 @@ class _Writer:
         return (
             found is not None
             and self.dataset.task is Task.SINGLE_LABEL
-            and found.size * 4 <= MOST_EMBEDDING_BYTES
+            and found.size * 4 <= MAX_EMBEDDING_BYTES
         )
 
     @cached_property

@@ -194,7 +194,7 @@ class AgreedLabels:
 
 
 EXTENSIONS = (".csv", ".tsv", ".jsonl", ".parquet")
-_LARGEST_NUMBER = 2**63 - 1
+_MAX_NUMBER = 2**63 - 1
 Columns = Mapping[str, Sequence[object]]
 
 
@@ -259,7 +259,7 @@ def labels_written(target: Path, columns: Columns, *, left_out: int = 0) -> Writ
 
 def _plain(values: Sequence[object]) -> list[object]:
     kinds = {type(value) for value in values if value is not None}
-    is_large = any(isinstance(value, int) and abs(value) > _LARGEST_NUMBER for value in values)
+    is_large = any(isinstance(value, int) and abs(value) > _MAX_NUMBER for value in values)
     if not is_large and (len(kinds) <= 1 or kinds <= {int, float}):
         return [
             float(value) if float in kinds and isinstance(value, int) else value for value in values

@@ -21,10 +21,10 @@ from weakspot.tools.bundle import ExchangeBundle, MarkedSlice, Written, slice_fa
 from weakspot.tools.files import write_bytes
 from weakspot.tools.tables import write_manifest
 
-MOST_METRICS = 1_000
-MOST_PARAMETERS = 500
-LONGEST_NAME = 200
-LONGEST_VALUE = 500
+MAX_METRICS = 1_000
+MAX_PARAMETERS = 500
+MAX_NAME_LENGTH = 200
+MAX_VALUE_LENGTH = 500
 _SECRET = re.compile(r"(^|_)(key|token|secret|password|credentials|authorization)$", re.IGNORECASE)
 
 
@@ -40,7 +40,7 @@ def exported_run(bundle: ExchangeBundle) -> RunRecord:
 
 
 def run_metrics(bundle: ExchangeBundle) -> dict[str, float]:
-    """Return the metrics of a run, at most `MOST_METRICS`.
+    """Return the metrics of a run, at most `MAX_METRICS`.
 
     Overall figures come first, then slices, repairs, and classes, those with most failures first: what is too much is left out at
     the end. `slice/<tag>/...` is measured on the confirmation half.
@@ -48,10 +48,10 @@ def run_metrics(bundle: ExchangeBundle) -> dict[str, float]:
     record = exported_run(bundle)
     found: dict[str, float] = {}
     for name, value in _all_metrics(record, bundle.slices):
-        if len(found) == MOST_METRICS:
+        if len(found) == MAX_METRICS:
             break
         if value == value:  # noqa: PLR0124 - NaN is not equal to itself; an empty group has no accuracy
-            found.setdefault(name[:LONGEST_NAME], float(value))
+            found.setdefault(name[:MAX_NAME_LENGTH], float(value))
     return found
 
 
@@ -61,8 +61,8 @@ def run_parameters(bundle: ExchangeBundle) -> dict[str, str]:
     settings = record.settings or bundle.settings
     pairs = [("seed", str(record.seed)), ("criterion", record.criterion), *_flat(settings, "")]
     return {
-        name[:LONGEST_NAME]: value[:LONGEST_VALUE]
-        for name, value in pairs[:MOST_PARAMETERS]
+        name[:MAX_NAME_LENGTH]: value[:MAX_VALUE_LENGTH]
+        for name, value in pairs[:MAX_PARAMETERS]
         if value
     }
 
@@ -77,7 +77,7 @@ def run_tags(bundle: ExchangeBundle) -> dict[str, str]:
         "weakspot.started": record.started,
         **{f"weakspot.input.{plain(name)}": value for name, value in record.inputs.items()},
     }
-    return {name: value[:LONGEST_VALUE] for name, value in tags.items() if value}
+    return {name: value[:MAX_VALUE_LENGTH] for name, value in tags.items() if value}
 
 
 def run_files(bundle: ExchangeBundle, folder: Path) -> tuple[Path, ...]:

@@ -19,8 +19,8 @@ from weakspot.discover.family_tests import BlindCandidate, family_test
 
 UNMOVED = 0.5
 """Part of all weight that training does not move: where its failures mislead, every rule keeps half of what it had."""
-LARGEST_ODDS = 20.0
-MOST_SAMPLES = 5_000
+MAX_ODDS = 20.0
+MAX_SAMPLES = 5_000
 
 
 def weighed_by_training(
@@ -43,12 +43,12 @@ def weighed_by_training(
         samples: all samples.
         failure_rate: of the class among those that will be tested.
     """
-    some = training.only(even_part(np.arange(len(training.rows)), MOST_SAMPLES))
+    some = training.only(even_part(np.arange(len(training.rows)), MAX_SAMPLES))
     if not some.n_failed or not some.n_right:
         return weights
     trust = min(1.0, float(some.failed.mean()) / failure_rate) * some.worth
     members = [rule.members(samples, some.rows) for rule in rules]
-    odds = np.exp(np.minimum(trust * _log_odds(members, some.failed), np.log(LARGEST_ODDS)))
+    odds = np.exp(np.minimum(trust * _log_odds(members, some.failed), np.log(MAX_ODDS)))
     moved = weights * odds
     return np.asarray(UNMOVED * weights + (1.0 - UNMOVED) * moved / moved.sum())
 
@@ -63,8 +63,8 @@ def _log_odds(members: Sequence[BoolArray], failed: BoolArray) -> DoubleArray:
 BEST_OF_CLASS = 3
 LATER_WEIGHT = 0.1
 DISTINCT_AT = 0.5
-LEAST_SIDE = 5
-LEAST_FAILURES = 2
+MIN_SIDE = 5
+MIN_FAILURES = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,7 +136,7 @@ def _best(
     samples: SampleSet,
     training: ClassProblem | None,
 ) -> list[BlindTest]:
-    if min(problem.n_failed, problem.n_right) < LEAST_FAILURES or not candidates:
+    if min(problem.n_failed, problem.n_right) < MIN_FAILURES or not candidates:
         return []
     known: BoolArray = np.ones(len(problem.rows), dtype=np.bool_)
     for candidate in {type(one.found.rule): one for one in candidates}.values():
@@ -146,7 +146,7 @@ def _best(
     usable = [
         place
         for place, inside in enumerate(insides)
-        if LEAST_SIDE <= inside.sum() <= len(rows) - LEAST_SIDE
+        if MIN_SIDE <= inside.sum() <= len(rows) - MIN_SIDE
     ]
     if not usable:
         return []

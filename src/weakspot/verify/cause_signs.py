@@ -13,7 +13,7 @@ from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
 from weakspot.verify.pair_probe import PairProbe, pair_rows, unit_embeddings
 
-LEAST_DEEP = 3
+MIN_DEEP = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +56,7 @@ def presence_of(
         worth: how many independent samples one is worth, in training and in evaluation.
     """
     failing = scores[failed & inside]
-    if len(failing) < LEAST_DEEP or not len(trained):
+    if len(failing) < MIN_DEEP or not len(trained):
         return None
     depth = float(np.median(failing))
     deep = scores >= depth
@@ -87,9 +87,9 @@ def worth_of(samples: SampleSet, rows: IntArray) -> float:
     return 1.0 if groups is None else effective_number(groups, everybody) / len(rows)
 
 
-LEAST_LACKING = 10
-LEAST_CARRYING = 20
-LEAST_TAKEN = 3
+MIN_LACKING = 10
+MIN_CARRYING = 20
+MIN_TAKEN = 3
 CLEAR_P = 0.001
 SEEN_P = 0.05
 ABSENT_P = 0.1
@@ -131,12 +131,12 @@ class CueSigns:
 
     @property
     def is_testable(self) -> bool:
-        return self.rival[1] >= LEAST_LACKING or self.thirds[1] >= LEAST_CARRYING
+        return self.rival[1] >= MIN_LACKING or self.thirds[1] >= MIN_CARRYING
 
     @property
     def is_seen_in_thirds(self) -> bool:
         taken, n_carrying, others, n_others = self.thirds
-        if not n_carrying or not n_others or taken < LEAST_TAKEN:
+        if not n_carrying or not n_others or taken < MIN_TAKEN:
             return False
         is_larger = taken / n_carrying >= CLEAR_RATIO * others / n_others
         is_clear = self.thirds_p <= CLEAR_P and self.direction_p <= SEEN_P
@@ -290,7 +290,7 @@ def _upper_tail(value: float | DoubleArray) -> float:
 
 
 N_NEIGHBOURS = 15
-MOST_FAILURES = 200
+MAX_FAILURES = 200
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -342,7 +342,7 @@ def look_alike(
         return None
     own, other = pair_rows(training, found.class_name, found.side, rival)
     probe = PairProbe.of(training, own, other, space)
-    asked = failing[:: max(1, len(failing) // MOST_FAILURES)]
+    asked = failing[:: max(1, len(failing) // MAX_FAILURES)]
     embeddings = unit_embeddings(evaluation, asked, space)
     if probe is None or not len(embeddings):
         return None

@@ -17,10 +17,10 @@ from weakspot.core.statistics import RankSum, wilson_interval
 from weakspot.verify.classes import ClassMaterial, drift_sentence, shift_sentence
 
 N_FOLDS = 5
-MOST_OF_A_SIDE = 400
-FEWEST_OF_A_SIDE = 10
+MAX_OF_A_SIDE = 400
+MIN_OF_A_SIDE = 10
 PENALTY = 0.5
-SMALLEST_AUC = 0.65
+MIN_AUC = 0.65
 NORMAL_95 = 1.959964
 
 
@@ -112,7 +112,7 @@ def two_sides(
     here: IntArray,
     there: IntArray,
     *,
-    least: int = FEWEST_OF_A_SIDE,
+    least: int = MIN_OF_A_SIDE,
 ) -> TwoSides | None:
     """Return one image of each group that lies wholly on one side, at most so many of each; None if a side has fewer than `least`.
 
@@ -125,8 +125,8 @@ def two_sides(
         own = rows[~np.isin(dataset.groups[rows], shared)]
         order = generator(0, "shift", side).permutation(len(own))
         _, first = np.unique(dataset.groups[own[order]], return_index=True)
-        chosen = own[order[np.sort(first)]][: 2 * MOST_OF_A_SIDE]
-        chosen = chosen[samples.has_embeddings(space, chosen)][:MOST_OF_A_SIDE]
+        chosen = own[order[np.sort(first)]][: 2 * MAX_OF_A_SIDE]
+        chosen = chosen[samples.has_embeddings(space, chosen)][:MAX_OF_A_SIDE]
         parts.append(chosen)
     if min(map(len, parts)) < least:
         return None
@@ -196,10 +196,10 @@ TIME_NAME = re.compile(
     r"(^|[_\s-])(time|date|datetime|timestamp|year|taken|captured|recorded)($|[_\s-])"
 )
 DATE = r"^\d{4}([-/:.]\d{1,2}){0,2}([T ].*)?$"
-MOST_COLUMNS = 2
-FEWEST_SAMPLES = 20
-FEWEST_VALUES = 3
-FEWEST_OF_AN_OUTCOME = 5
+MAX_COLUMNS = 2
+MIN_SAMPLES = 20
+MIN_VALUES = 3
+MIN_OF_AN_OUTCOME = 5
 HALF = 0.5
 LATER, EARLIER = "later", "earlier"
 
@@ -208,10 +208,10 @@ def time_columns(dataset: Dataset) -> dict[str, tuple[DoubleArray, list[object]]
     """Return the columns that tell a time by their name and values: places in time [n], NaN where unknown, and values."""
     found: dict[str, tuple[DoubleArray, list[object]]] = {}
     for name in sorted(dataset.metadata_names):
-        if len(found) < MOST_COLUMNS and TIME_NAME.search(name.lower()):
+        if len(found) < MAX_COLUMNS and TIME_NAME.search(name.lower()):
             column = dataset.metadata(name).combine_chunks()
             places = _places(column)
-            if places is not None and len(np.unique(places[np.isfinite(places)])) >= FEWEST_VALUES:
+            if places is not None and len(np.unique(places[np.isfinite(places)])) >= MIN_VALUES:
                 found[name] = places, column.to_pylist()
     return found
 
@@ -247,7 +247,7 @@ def ask_drift(material: ClassMaterial) -> list[ClassFinding]:
     return [
         finding
         for name, (places, values) in columns.items()
-        for code in np.flatnonzero(single.sizes >= FEWEST_SAMPLES).tolist()
+        for code in np.flatnonzero(single.sizes >= MIN_SAMPLES).tolist()
         if (finding := _finding(single, code, name, places, values)) is not None
     ]
 
@@ -259,7 +259,7 @@ def _finding(
     known = np.isfinite(places[rows])
     rows, failed = rows[known], failed[known]
     own = places[rows]
-    if len(rows) < FEWEST_SAMPLES or len(np.unique(own)) < FEWEST_VALUES:
+    if len(rows) < MIN_SAMPLES or len(np.unique(own)) < MIN_VALUES:
         return None
     low, high = np.quantile(own, [1 / 3, 2 / 3], method="nearest")
     early, late = failed[own <= low], failed[own >= high]
@@ -298,6 +298,6 @@ def rank_test(values: DoubleArray, failed: BoolArray) -> tuple[float, bool]:
     found = RankSum.of(values, failed)
     is_larger = found.auc > HALF
     n_failed = int(failed.sum())
-    if min(n_failed, len(failed) - n_failed) < FEWEST_OF_AN_OUTCOME:
+    if min(n_failed, len(failed) - n_failed) < MIN_OF_AN_OUTCOME:
         return 1.0, is_larger
     return min(1.0, 2.0 * (found if is_larger else found.reversed).p_value), is_larger

@@ -12,7 +12,7 @@ from weakspot.core.arrays import BoolArray, DoubleArray, IntArray, generator
 from weakspot.core.dataset import NO_LABEL, Dataset, Task, several_to_a_group
 from weakspot.core.evidence import ClassFinding, ClassFindingKind, Interval, Verdict
 from weakspot.core.failures import FailureCriterion, Side, class_problems, predicted_classes
-from weakspot.core.group_tests import MOST_GROUPS_DRAWN, GroupTest, effective_number, group_interval
+from weakspot.core.group_tests import MAX_GROUPS_DRAWN, GroupTest, effective_number, group_interval
 from weakspot.core.statistics import fisher_p
 
 DATA_SEED = 0
@@ -328,7 +328,7 @@ def _p_values(material: ClassMaterial, asked: list[int]) -> list[float]:
     if material.groups is None:
         return _fisher(material, asked)
     n_groups = int(material.groups.max()) + 1
-    if n_groups > MOST_GROUPS_DRAWN and len(asked) > FEW_CLASSES:
+    if n_groups > MAX_GROUPS_DRAWN and len(asked) > FEW_CLASSES:
         return _fisher(material.one_of_each_group(), asked)
     test = GroupTest(material.failed, material.groups)
     return test.p_values([material.codes == code for code in asked])
@@ -360,8 +360,8 @@ def _one_label_each(rows: IntArray, is_own: BoolArray) -> IntArray:
 
 
 Table: TypeAlias = tuple[int, int, int, int]
-FEWEST_TAKEN = 3
-FEWEST_CLASSES = 3
+MIN_TAKEN = 3
+MIN_CLASSES = 3
 BEST_TRIED = 3
 
 WORTH_DRAWING = 0.05
@@ -380,11 +380,11 @@ def ask_confused(material: ClassMaterial, *, least: int) -> list[ClassFinding]:
         material: samples of all classes; nothing is asked in multi-label tasks and of fewer than three classes.
         least: fewest samples of a class.
     """
-    if material.predicted is None or np.count_nonzero(material.sizes) < FEWEST_CLASSES:
+    if material.predicted is None or np.count_nonzero(material.sizes) < MIN_CLASSES:
         return []
     asked = np.flatnonzero(material.sizes >= least).tolist()
     n_groups = 0 if material.groups is None else int(material.groups.max()) + 1
-    is_large = n_groups > MOST_GROUPS_DRAWN and len(asked) > FEW_CLASSES
+    is_large = n_groups > MAX_GROUPS_DRAWN and len(asked) > FEW_CLASSES
     tested = Answers(material.one_of_each_group() if is_large else material, material.predicted)
     told = Answers(material, material.predicted)
     return [_confused_finding(material, code, tested.best(code), told) for code in asked]
@@ -434,7 +434,7 @@ class Answers:
     def best(self, code: int) -> Pair:
         """Return the wrong answer that stands out most."""
         taken = self.wrong(code)
-        tried = np.flatnonzero(taken >= min(FEWEST_TAKEN, max(1, taken.max()))).tolist()
+        tried = np.flatnonzero(taken >= min(MIN_TAKEN, max(1, taken.max()))).tolist()
         if not tried:
             return Pair(-1)
         tables = {other: self._tables(code, other, taken) for other in tried}
@@ -448,9 +448,7 @@ class Answers:
         best = min(p_values, key=lambda other: (p_values[other], -taken[other], other))
         p_value = min(1.0, p_values[best] * (self._n_classes - 1))
         shares = [there / max(n_there, 1) for _, _, there, n_there in tables[best]]
-        return Pair(
-            best, share=max(shares), p_value=p_value if taken[best] >= FEWEST_TAKEN else 1.0
-        )
+        return Pair(best, share=max(shares), p_value=p_value if taken[best] >= MIN_TAKEN else 1.0)
 
     def _tables(self, code: int, other: int, taken: IntArray) -> tuple[Table, Table]:
         """Return how many wrong answers are this one, of how many, here and elsewhere: of wrong answers, and of samples."""

@@ -16,7 +16,7 @@ from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
 from weakspot.core.statistics import overlap
 
-LEAST_IMAGES = 2
+MIN_IMAGES = 2
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -52,7 +52,7 @@ def split_halves(
             "The setting discovery_share must lie between 0 and 1.", given=discovery_share
         )
     units = _units(dataset, rows, _strata(dataset, rows, criterion))
-    if units.n_units < LEAST_IMAGES:
+    if units.n_units < MIN_IMAGES:
         raise NotEnoughDataError(
             "There are too few evaluation samples to hold some of them back.",
             given=units.n_units,

@@ -35,7 +35,7 @@ from weakspot.core.slices import DataUse, FailureSlice
 from weakspot.core.statistics import Correction, adjusted_p_values, overlap
 
 VERIFIER = "holdout"
-LARGEST_WEIGHT = 300.0
+MAX_WEIGHT = 300.0
 EQUAL_PART = 0.2
 NOTHING = (0, 0, 0, 0)
 
@@ -308,7 +308,7 @@ def _weights(tested: Sequence[_Candidate]) -> DoubleArray:
     the others, so slices only compete with those of the same method. One slice that stands out by far must not take all weight
     of its method either, so the weight is bounded and a part of it is equal for all.
     """
-    raw = np.maximum([one.discovery_p for one in tested], LARGEST_WEIGHT**-2.0) ** -0.5
+    raw = np.maximum([one.discovery_p for one in tested], MAX_WEIGHT**-2.0) ** -0.5
     methods = np.array([one.found.method for one in tested])
     weights = np.ones(len(tested))
     for method in set(methods.tolist()):

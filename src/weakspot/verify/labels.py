@@ -45,7 +45,7 @@ from weakspot.core.rules import Rule
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
 from weakspot.verify.pair_probe import (
-    LEAST_ROWS,
+    MIN_ROWS,
     PairProbe,
     pair_rows,
     squared_distance,
@@ -144,7 +144,7 @@ def _largest(values: FloatArray, n_wanted: int) -> IntArray:
     return kept[np.argsort(-values[kept], kind="stable")[:n_wanted]]
 
 
-MOST_RIVALS = 5
+MAX_RIVALS = 5
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -209,7 +209,7 @@ class LabelPairs:
         """Yield the most frequent accused classes with a probe and the places of their rows that have an embedding."""
         has = self.evaluation.has_embeddings(self.space, rows)
         counts = Counter(accused[(accused >= 0) & has].tolist())
-        for code, _ in counts.most_common(MOST_RIVALS):
+        for code, _ in counts.most_common(MAX_RIVALS):
             if code not in self.probes:
                 self.probes[code] = PairProbe.of(self.training, *self._pair(code), self.space)
             probe = self.probes[code]
@@ -221,7 +221,7 @@ def _distances(probe: PairProbe, failing: DoubleArray, members: DoubleArray) -> 
     between = max(squared_distance(probe.own, probe.rival), 1e-12)
     found = []
     for others in (probe.rival, members):
-        if len(others) >= LEAST_ROWS:
+        if len(others) >= MIN_ROWS:
             scatter = others.var(axis=0, ddof=1).sum()
             found.append(np.square(failing - others.mean(axis=0)).sum(axis=1) - scatter)
     nearest = min(found, key=lambda distances: float(distances.mean()))

@@ -22,8 +22,8 @@ from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice, matches
 from weakspot.discover.accounting import Memberships, cells_of, excess_p
 
-LEAST_SHARED = 0.5
-LARGEST_P = 0.05
+MIN_SHARED = 0.5
+MAX_P = 0.05
 MOSTLY = 0.8
 
 
@@ -124,7 +124,7 @@ class _ClassOrganising:
     ) -> None:
         self._slices = [found for found, _ in looked_at]
         self._evidence = [entry for _, entry in looked_at]
-        self._limit = LARGEST_P / len(looked_at)
+        self._limit = MAX_P / len(looked_at)
         self._populations: dict[str, _Population] = {}
         for found in self._slices:
             digest = found.found_on.digest
@@ -179,7 +179,7 @@ class _ClassOrganising:
         if population.excess_p(self._slices[place], cells) <= self._limit:
             return True
         failing = population.members(self._slices[place]) & population.problem.failed
-        return not failing.any() or float((cells[failing] > 0).mean()) < LEAST_SHARED
+        return not failing.any() or float((cells[failing] > 0).mean()) < MIN_SHARED
 
     def _without_explained(self, chosen: list[int]) -> list[int]:
         """Return the chosen ones that still stand out beside all others: what was chosen first may be part of a later one."""

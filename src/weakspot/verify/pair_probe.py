@@ -10,8 +10,8 @@ from weakspot.core.failures import Side
 from weakspot.core.samples import SampleSet
 
 N_FOLDS = 5
-LEAST_ROWS = 10
-MOST_ROWS = 1_000
+MIN_ROWS = 10
+MAX_ROWS = 1_000
 SHRINKAGE = 0.1
 NORMAL_SPREAD = 1.4826
 TYPICAL = 2.0
@@ -46,7 +46,7 @@ class PairProbe:
         (first, first_rows), (second, second_rows) = (
             _known_embeddings(training, rows, space) for rows in (own, rival)
         )
-        if min(len(first), len(second)) < LEAST_ROWS:
+        if min(len(first), len(second)) < MIN_ROWS:
             return None
         axis = _axis(first, second)
         along, other = np.empty(len(first)), np.empty(len(second))
@@ -118,7 +118,7 @@ def unit_embeddings(samples: SampleSet, rows: IntArray, space: str) -> DoubleArr
 def _known_embeddings(
     samples: SampleSet, rows: IntArray, space: str
 ) -> tuple[DoubleArray, IntArray]:
-    chosen = rows[np.arange(MOST_ROWS) * len(rows) // MOST_ROWS] if len(rows) > MOST_ROWS else rows
+    chosen = rows[np.arange(MAX_ROWS) * len(rows) // MAX_ROWS] if len(rows) > MAX_ROWS else rows
     found: FloatArray = unit_rows(samples.embeddings(space, chosen))
     is_known = np.isfinite(found).all(axis=1)
     return np.asarray(found[is_known], dtype=np.float64), chosen[is_known]

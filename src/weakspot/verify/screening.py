@@ -14,7 +14,7 @@ from weakspot.core.slices import FailureSlice
 from weakspot.discover.accounting import cells_of, excess_p
 
 BY_FAR = 1e-9
-MOST_OTHERS = 200
+MAX_OTHERS = 200
 MOSTLY = 0.5
 CLEARLY = 0.001
 """Words have their limits fitted to failures, so chance alone passes 0.01 now and then (docs/decisions/031)."""
@@ -82,7 +82,7 @@ def screened(
     """
     passed = [one for one in _judge(slices, samples, criterion) if one.p_value <= largest_p]
     groups: dict[str, _Distinct] = defaultdict(
-        lambda: _Distinct(same_at=same_at, most=most + MOST_OTHERS)
+        lambda: _Distinct(same_at=same_at, most=most + MAX_OTHERS)
     )
     for one in sorted(passed, key=lambda one: (one.p_value, one.place)):
         groups[one.found.method].add(one)
@@ -97,8 +97,8 @@ def screened(
     ]
     by_far = [turn for turn in turns if turn[1] <= BY_FAR]
     others = [turn for turn in turns if turn[1] > BY_FAR]
-    chosen = sorted(by_far)[: most - min(len(others), MOST_OTHERS, most // 2)]
-    chosen += sorted(others)[: min(MOST_OTHERS, most - len(chosen))]
+    chosen = sorted(by_far)[: most - min(len(others), MAX_OTHERS, most // 2)]
+    chosen += sorted(others)[: min(MAX_OTHERS, most - len(chosen))]
     places = sorted(place for _, _, place in chosen)
     return Screened(
         kept=tuple(slices[place] for place in places),

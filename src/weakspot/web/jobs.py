@@ -87,7 +87,7 @@ class JobsView(View):
 
 WORKER = (sys.executable, "-m", "weakspot.web.worker")
 GRACE_SECONDS = 10.0
-LONGEST_TAIL = 4000
+MAX_TAIL_LENGTH = 4000
 
 
 class WorkerProcess:
@@ -144,7 +144,7 @@ class WorkerProcess:
             assert stream is not None
             with suppress(BrokenPipeError):
                 stream.close()
-        self._errors.seek(max(0, self._errors.seek(0, os.SEEK_END) - LONGEST_TAIL))
+        self._errors.seek(max(0, self._errors.seek(0, os.SEEK_END) - MAX_TAIL_LENGTH))
         tail = self._errors.read().decode(errors="replace")
         self._errors.close()
         return code, tail

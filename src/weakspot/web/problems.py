@@ -17,7 +17,7 @@ from weakspot.core.errors import (
 )
 from weakspot.web.services.view import field_words
 
-LONGEST_GIVEN = 500
+MAX_GIVEN_LENGTH = 500
 
 
 class Problem(BaseModel):
@@ -145,7 +145,7 @@ def add_handlers(app: FastAPI) -> None:
 def _shown(value: object) -> str:
     """Return the beginning of whatever was given, also of what cannot be written, such as a number of a million figures."""
     try:
-        return str(value)[:LONGEST_GIVEN]
+        return str(value)[:MAX_GIVEN_LENGTH]
     except (ValueError, RecursionError):
         return f"a {type(value).__name__}"
 

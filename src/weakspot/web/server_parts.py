@@ -346,7 +346,7 @@ ProjectReader = Annotated[Person, Depends(_sees_project)]
 """Owners and viewers: annotators see their study only."""
 
 
-LARGEST_NUMBER = 2**31 - 1
+MAX_NUMBER = 2**31 - 1
 SEEN = "X-Seen-Change"
 MADE = "X-Change"
 
@@ -405,7 +405,7 @@ def _changing(
         Header(
             alias=SEEN,
             ge=0,
-            le=LARGEST_NUMBER,
+            le=MAX_NUMBER,
             description="Number of the last change that the page knew of; a newer one of the same thing is not overwritten.",
         ),
     ] = None,

@@ -215,9 +215,9 @@ SLICE_PAGE = 60
 SLICE_KINDS = ("members", "extremes", "counter", "outside")
 CLASS_PIECE = 200_000
 VALUE_PAGE, VALUE_PAGES = 100, 4
-LEAST_SUPPORT, WORST_SHOWN, PAIR_CELLS = 10, 60, 2500
-MOST_PAIRED = 6
-MOST_CLASSES, MOST_SLICES, MOST_VALUES, MOST_COLOURINGS, MOST_PHRASES = 300, 300, 150, 60, 30
+MIN_SUPPORT, WORST_SHOWN, PAIR_CELLS = 10, 60, 2500
+MAX_PAIRED = 6
+MAX_CLASSES, MAX_SLICES, MAX_VALUES, MAX_COLOURINGS, MAX_PHRASES = 300, 300, 150, 60, 30
 FIRST_OF_CLASS = 120
 
 Answer = dict[str, JsonValue]
@@ -269,7 +269,7 @@ class Reading:
 
     def _slices(self) -> None:
         table = self._of_run("/api/slices")
-        for line in _items(table, "slices")[:MOST_SLICES]:
+        for line in _items(table, "slices")[:MAX_SLICES]:
             path = f"/api/slices/{line['slice_id']}"
             self._of_run(path)
             for kind in SLICE_KINDS:
@@ -280,7 +280,7 @@ class Reading:
 
     def _classes(self) -> None:
         found = self.ask(Question(path="/api/classes"))
-        titles = [str(one["title"]) for one in _items(found, "classes")][:MOST_CLASSES]
+        titles = [str(one["title"]) for one in _items(found, "classes")][:MAX_CLASSES]
         for title in titles:
             self._class_samples(title)
         for title in titles:
@@ -306,7 +306,7 @@ class Reading:
         history = self.ask(Question(path="/api/classes/history", query=asked))
         words = [str(one["words"]) for one in _items(suggested, "words")]
         words += [str(one["phrase"]) for one in _items(history, "phrases")]
-        for phrase in list(dict.fromkeys(words))[:MOST_PHRASES]:
+        for phrase in list(dict.fromkeys(words))[:MAX_PHRASES]:
             body: Answer = {
                 "title": title,
                 "phrase": phrase,
@@ -324,16 +324,16 @@ class Reading:
         of_classes: list[Chosen] = [
             (("title", str(title)),) for title in (titles if isinstance(titles, list) else [])
         ]
-        for of_class in of_classes[:MOST_CLASSES]:
+        for of_class in of_classes[:MAX_CLASSES]:
             self.ask(Question(path="/api/attributes", query=of_class))
         assigned = [
             one for one in _items(everything, "attributes") if one.get("state") == "assigned"
         ]
         names = [str(one["attribute_id"]) for one in assigned]
-        for of_class in ((), *of_classes[:MOST_CLASSES]):
+        for of_class in ((), *of_classes[:MAX_CLASSES]):
             self._combinations((), of_class)
-        for chosen in [*[(name,) for name in names], *combinations(names[:MOST_PAIRED], 2)][
-            :MOST_VALUES
+        for chosen in [*[(name,) for name in names], *combinations(names[:MAX_PAIRED], 2)][
+            :MAX_VALUES
         ]:
             self._combinations(chosen, ())
         values = [
@@ -341,13 +341,13 @@ class Reading:
             for one in assigned
             for value in _items(one, "values")
         ]
-        for attribute, value in values[:MOST_VALUES]:
+        for attribute, value in values[:MAX_VALUES]:
             self._value_samples(attribute, value)
 
     def _combinations(self, attributes: tuple[str, ...], of_class: Chosen) -> None:
         limit = PAIR_CELLS if len(attributes) == 2 else WORST_SHOWN  # noqa: PLR2004 - a pair is a table
         chosen = tuple(("attributes", name) for name in attributes)
-        query = (*chosen, ("min_support", str(LEAST_SUPPORT)), ("limit", str(limit)), *of_class)
+        query = (*chosen, ("min_support", str(MIN_SUPPORT)), ("limit", str(limit)), *of_class)
         self.ask(Question(path="/api/attributes/combinations", query=query))
 
     def _value_samples(self, attribute: str, value: str) -> None:
@@ -370,7 +370,7 @@ class Reading:
             for layout in ("pca", "umap")
         ]
         found = self.ask(Question(path="/api/map/colourings"))
-        for colouring in _items(found, "colourings")[:MOST_COLOURINGS]:
+        for colouring in _items(found, "colourings")[:MAX_COLOURINGS]:
             self.ask(Question(path="/api/map/colours", query=(("by", str(colouring["by"])),)))
         if places[0] is not None:
             # Numpy shuffles a copy, but takes an empty array as it is, and what was unpacked is read-only.
@@ -449,7 +449,7 @@ MEGABYTE = 1_000_000
 IMAGE_SIDE = 160
 DATA_SHARE = 0.6
 FILE_BYTES = 8 * MEGABYTE
-MOST_FACTS = 1000
+MAX_FACTS = 1000
 PATIENCE_SECONDS = 60.0
 ASK_AGAIN_SECONDS = 0.2
 SCRIPT = re.compile(r"<script\b")
@@ -651,7 +651,7 @@ class _Writer:
 
     def _write_facts(self, asker: Asker, rows: list[int]) -> None:
         tables = self.parts.workspace.tables_key
-        for row in rows[:MOST_FACTS]:
+        for row in rows[:MAX_FACTS]:
             question = Question(path=f"/api/samples/{row}", query=(("tables", tables),))
             self._kept(asker, question, None)
 

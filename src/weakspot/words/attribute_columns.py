@@ -153,8 +153,8 @@ def words_column(codes: AnyArray, words: tuple[str, ...]) -> pa.Array:
     ).cast(pa.string())
 
 
-MOST_VALUES = 50
-MOST_NUMBERS = 20
+MAX_VALUES = 50
+MAX_NUMBERS = 20
 
 
 def user_columns(
@@ -203,13 +203,13 @@ def _user_column(
         return LeftOut(
             name=name, why="it has the same value everywhere" if n_different else "it is empty"
         )
-    if n_different == n_known and n_known > MOST_NUMBERS and not pa.types.is_floating(kind):
+    if n_different == n_known and n_known > MAX_NUMBERS and not pa.types.is_floating(kind):
         return LeftOut(name=name, why="it has another value for every sample")
-    if is_number and n_different > MOST_NUMBERS:
+    if is_number and n_different > MAX_NUMBERS:
         return _number_column(name, known, reference_rows)
-    if n_different > MOST_VALUES:
+    if n_different > MAX_VALUES:
         return LeftOut(
-            name=name, why=f"it has {n_different} different values, more than {MOST_VALUES}"
+            name=name, why=f"it has {n_different} different values, more than {MAX_VALUES}"
         )
     return AssignedColumn(attribute=_as_it_is(name, known), column=None)
 

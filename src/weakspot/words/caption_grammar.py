@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import JsonValue
 
-from weakspot.core.assistants import LEAST_TRUST, Assistants, Propose, TrustPhrases
+from weakspot.core.assistants import MIN_TRUST, Assistants, Propose, TrustPhrases
 from weakspot.core.bounds import Bounds, Count, NonNegative, check_bounds
 from weakspot.core.errors import ConfigError, ModelError, UnavailableError
 from weakspot.core.failures import ClassProblem, FailureCriterion, Side, class_problems
@@ -111,7 +111,7 @@ def known_words(words: ClassWords, trust: TrustPhrases | None) -> ClassWords:
     found = None if trust is None or not every else trust(every)
     if found is None:
         return words
-    known = {word for word, one in zip(every, found, strict=True) if one >= LEAST_TRUST}
+    known = {word for word, one in zip(every, found, strict=True) if one >= MIN_TRUST}
     return ClassWords(
         adjectives=tuple(word for word in words.adjectives if word in known),
         nouns=tuple(word for word in words.nouns if word in known),
@@ -125,7 +125,7 @@ def sayable_words(words: ClassWords, says: TrustPhrases | None) -> frozenset[str
     found = None if says is None else says(every)
     if found is None:
         return None
-    return frozenset(word for word, one in zip(every, found, strict=True) if one >= LEAST_TRUST)
+    return frozenset(word for word, one in zip(every, found, strict=True) if one >= MIN_TRUST)
 
 
 def without_own_words(words: ClassWords, noun: str) -> ClassWords:

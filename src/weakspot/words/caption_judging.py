@@ -43,7 +43,7 @@ def word_directions(
 
 CURVE_SIZES = (5, 10, 20, 50, 100)
 CHUNK_ROWS = 65_536
-SMALLEST_SHARE = 1e-9
+MIN_SHARE = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -167,7 +167,7 @@ class SliceView:
         """Return the correlation [m] of slice depth with the samples' similarity to what captions add [m, d]."""
         added = np.asarray(additions, dtype=np.float32)
         variances = np.einsum("md,md->m", added @ self.view.covariance, added, dtype=np.float64)
-        can_tell = variances > SMALLEST_SHARE * np.einsum("md,md->m", added, added)
+        can_tell = variances > MIN_SHARE * np.einsum("md,md->m", added, added)
         return np.asarray(
             added @ self.slope / np.sqrt(np.where(can_tell, variances, np.inf)), dtype=np.float64
         )

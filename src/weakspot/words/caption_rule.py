@@ -58,7 +58,7 @@ def frequency_table(frequencies: Sequence[WordFrequency]) -> str:
     return stream.getvalue()
 
 
-MOST_REMEMBERED = 2
+MAX_REMEMBERED = 2
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -123,7 +123,7 @@ def caption_index(column: pa.ChunkedArray) -> CaptionIndex | None:
         # The column is kept beside its index, so that nothing else can come to lie at its address.
         known = _indices[key] = (column, _index(column))
     _indices.move_to_end(key)
-    while len(_indices) > MOST_REMEMBERED:
+    while len(_indices) > MAX_REMEMBERED:
         _indices.popitem(last=False)
     return known[1]
 

@@ -20,9 +20,9 @@ from weakspot.words.captions import content_words
 from weakspot.words.meanings import covers, mean_the_same, phrase_words
 from weakspot.words.wordnet import lemma
 
-LEAST_TOLD = 5
-MOST_VALUES = 200
-MOST_VALUE_WORDS = 5
+MIN_TOLD = 5
+MAX_VALUES = 200
+MAX_VALUE_WORDS = 5
 BACKGROUND = "background"
 YES, NO = ("yes", "yeah", "true"), ("no", "not", "false")
 
@@ -176,7 +176,7 @@ class Witnesses:
                 values = tuple(
                     "" if value is None else str(value) for value in coded.dictionary.to_pylist()
                 )
-                if len(values) <= MOST_VALUES:
+                if len(values) <= MAX_VALUES:
                     found[name] = (np.asarray(coded.indices.fill_null(-1), dtype=np.int64), values)
         return found
 
@@ -269,12 +269,12 @@ def correlation(says: AnyArray, belongs: AnyArray) -> float | None:
 
     Of a yes-or-no column the rarer answer must have been given a few times.
     """
-    if len(says) < 2 * LEAST_TOLD:
+    if len(says) < 2 * MIN_TOLD:
         return None
     answers, counts = np.unique(says, return_counts=True)
     if (
         len(answers) == 1
-        or (len(answers) == 2 and counts.min() < LEAST_TOLD)  # noqa: PLR2004 - yes and no
+        or (len(answers) == 2 and counts.min() < MIN_TOLD)  # noqa: PLR2004 - yes and no
         or np.std(belongs) == 0
     ):
         return None
@@ -291,7 +291,7 @@ def _value_means(value: str, about: frozenset[str], wanted: frozenset[str]) -> b
         return value.lower() in YES and covers(about, wanted) and covers(wanted, about)
     words = phrase_words(value)
     return (
-        len(words) <= MOST_VALUE_WORDS
+        len(words) <= MAX_VALUE_WORDS
         and covers(wanted, words - about)
         and covers(words | about, wanted)
     )

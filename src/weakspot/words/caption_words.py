@@ -81,8 +81,8 @@ _DETERMINERS = frozenset(_DETERMINERS_TEXT.split())
 _NO_ADJECTIVES = _STOPS | _DETERMINERS | frozenset(_NUMBERS_TEXT.split())
 _NO_NOUNS = _STOPS | {"background"}
 _WORD = re.compile(r"[a-z]+(?:['-][a-z]+)*|[,.;:!?]")
-_MOST_WORDS = 3
-_LEAST_LETTERS = 3
+_MAX_WORDS = 3
+_MIN_LETTERS = 3
 _FEWEST = 2
 
 
@@ -133,18 +133,14 @@ def _adjectives(words: Sequence[str]) -> Iterator[str]:
 
 
 def _can_describe(word: str) -> bool:
-    return len(word) >= _LEAST_LETTERS and word not in _NO_ADJECTIVES and is_known(word, "adj")
+    return len(word) >= _MIN_LETTERS and word not in _NO_ADJECTIVES and is_known(word, "adj")
 
 
 def _kinds(words: Sequence[str], noun: str) -> Iterator[str]:
     own = lemma(noun)
     for phrase in (*words, *map(" ".join, pairwise(words))):
         single = lemma(phrase)
-        if (
-            len(single) >= _LEAST_LETTERS
-            and is_known(single, "noun")
-            and own in ancestry(single)[1:]
-        ):
+        if len(single) >= _MIN_LETTERS and is_known(single, "noun") and own in ancestry(single)[1:]:
             yield single
 
 
@@ -159,7 +155,7 @@ def _places(words: Sequence[str]) -> Iterator[str]:
         determiner = [
             "the" if one == "the" else "a" for one in following[:1] if one in _DETERMINERS
         ]
-        content = following[len(determiner) :][:_MOST_WORDS]
+        content = following[len(determiner) :][:_MAX_WORDS]
         while content and not is_known(content[-1], "noun"):
             content.pop()
         if content:

@@ -346,10 +346,10 @@ def _shares(column: pa.Array | pa.ChunkedArray) -> dict[str, float]:
     }
 
 
-FEWEST_VALUES = 2
-MOST_VALUES = 50
-MOST_ATTRIBUTES = 100
-FEWEST_PHRASES = 2
+MIN_VALUES = 2
+MAX_VALUES = 50
+MAX_ATTRIBUTES = 100
+MIN_PHRASES = 2
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -466,10 +466,10 @@ class _AttributeEditor:
         return self.attributes[attribute_id]
 
     def _keep(self, attribute: EditedAttribute, values: Sequence[EditedValue]) -> None:
-        if not FEWEST_VALUES <= len(values) <= MOST_VALUES:
-            fix = "Delete the attribute instead." if len(values) < FEWEST_VALUES else None
+        if not MIN_VALUES <= len(values) <= MAX_VALUES:
+            fix = "Delete the attribute instead." if len(values) < MIN_VALUES else None
             raise DataError(
-                f"An attribute has {FEWEST_VALUES} to {MOST_VALUES} values.",
+                f"An attribute has {MIN_VALUES} to {MAX_VALUES} values.",
                 where=attribute.name,
                 fix=fix,
             )
@@ -478,9 +478,9 @@ class _AttributeEditor:
     def _add_attribute(self, edit: AttributeEdit) -> None:
         name = _name(edit.title)
         self._refuse_known_name(name)
-        if len(self.attributes) >= MOST_ATTRIBUTES:
+        if len(self.attributes) >= MAX_ATTRIBUTES:
             raise DataError(
-                f"There are {MOST_ATTRIBUTES} attributes already.", fix="Delete one first."
+                f"There are {MAX_ATTRIBUTES} attributes already.", fix="Delete one first."
             )
         empty = EditedAttribute(
             attribute_id=name, name=name, source="given", question=edit.question, values=()
@@ -521,7 +521,7 @@ class _AttributeEditor:
     def _merge(self, edit: AttributeEdit) -> None:
         found = self.attribute(edit.attribute)
         meant = _meant(found, edit)
-        if len(meant) < FEWEST_VALUES:
+        if len(meant) < MIN_VALUES:
             raise DataError("Choose at least two values to merge.", where="values")
         name = _name(edit.title or meant[0].title)
         kept = [value for value in found.values if value not in meant]
@@ -570,8 +570,8 @@ class _AttributeEditor:
         found = self._word(edit.attribute)
         (meant,) = _meant(found, edit, n=1)
         phrases = edit.given[0].phrases if edit.given else ()
-        if len(phrases) < FEWEST_PHRASES:
-            raise DataError(f"A value needs at least {FEWEST_PHRASES} phrases.", where="phrases")
+        if len(phrases) < MIN_PHRASES:
+            raise DataError(f"A value needs at least {MIN_PHRASES} phrases.", where="phrases")
         only = AttributeValue(
             value=meant.value_id,
             phrases=phrases,
@@ -613,8 +613,8 @@ def _with_given(attribute: EditedAttribute, given: Sequence[GivenValue]) -> list
     for each in given:
         name = _name(each.title)
         _refuse_known_value(values, name)
-        if len(each.phrases) < FEWEST_PHRASES:
-            raise DataError(f"A value needs at least {FEWEST_PHRASES} phrases.", where=name)
+        if len(each.phrases) < MIN_PHRASES:
+            raise DataError(f"A value needs at least {MIN_PHRASES} phrases.", where=name)
         member = AttributeValue(value=name, phrases=each.phrases)
         values.append(EditedValue(value_id=name, title=name, members=(member,)))
     return values

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from weakspot.core.arrays import BoolArray, DoubleArray, FloatArray, IntArray, even_part, unit_rows
-from weakspot.core.assistants import LEAST_AREA, Assistants, SeenInRows
+from weakspot.core.assistants import MIN_AREA, Assistants, SeenInRows
 from weakspot.core.errors import ModelError, UnavailableError
 from weakspot.core.failures import Side
 from weakspot.core.rules import LinearRule, single_rules
@@ -20,14 +20,14 @@ from weakspot.core.statistics import RankSum, q_values
 from weakspot.words.caption_judging import word_directions
 from weakspot.words.captions import hard_to_tell, noun_of, plain_caption
 
-LARGEST_Q = 0.05
-LEAST_AUC, LEAST_SHARE, LEAST_DIFFERENCE = 0.75, 0.5, 0.25
+MAX_Q = 0.05
+MIN_AUC, MIN_SHARE, MIN_DIFFERENCE = 0.75, 0.5, 0.25
 FEWEST = 5
 SURE_AREA = 0.95
 NEARLY_AS_GOOD = 0.75
-MOST_SEEN = 40
+MAX_SEEN = 40
 TOGETHER = ", "
-LEAST_SEEN, LEAST_MORE_SEEN = 0.5, 0.2
+MIN_SEEN, MIN_MORE_SEEN = 0.5, 0.2
 GIVEN_WORDS = frozenset({"keywords", "uncommon-attributes"})
 
 
@@ -154,7 +154,7 @@ class NameChecker:
         """Return whether independent witnesses see what is said, and less in the others; None if none can tell."""
         if self.assistants.seen is None or not members.inside.any() or members.inside.all():
             return None
-        rows, inside = members.few(MOST_SEEN)
+        rows, inside = members.few(MAX_SEEN)
         try:
             sure = self.assistants.seen(rows, part)
         except (ModelError, UnavailableError):
@@ -188,9 +188,9 @@ class NameChecker:
         is_hard = _is_hard(name, found)
         if not has_witness and area is None and (is_hard or self.assistants.measured is not None):
             yield "nobody measured how well the encoder tells such words, and there is no second witness"
-        if not has_witness and area is not None and area < (SURE_AREA if is_hard else LEAST_AREA):
+        if not has_witness and area is not None and area < (SURE_AREA if is_hard else MIN_AREA):
             yield "the encoder often mistakes such words, and there is no second witness"
-        if asked.fits_found < LEAST_AUC:
+        if asked.fits_found < MIN_AUC:
             yield "it does not fit members better than the rest of the class"
         if held is None:
             yield "there are too few members that took no part in choosing words"
@@ -279,8 +279,8 @@ def holds(held: HeldName, *, is_easy: bool) -> bool:
     """Return whether words tell members apart and are true of most; the rest of a class is rarely all alike."""
     share = held.n_fitting / held.n_members
     rest = held.n_others_fitting / held.n_others
-    is_told = held.q_value <= LARGEST_Q and held.auc >= LEAST_AUC
-    return is_told and (is_easy or (share >= LEAST_SHARE and share - rest >= LEAST_DIFFERENCE))
+    is_told = held.q_value <= MAX_Q and held.auc >= MIN_AUC
+    return is_told and (is_easy or (share >= MIN_SHARE and share - rest >= MIN_DIFFERENCE))
 
 
 def _is_hard(name: SliceName, found: FailureSlice) -> bool:
@@ -340,4 +340,4 @@ def is_witnessed(words: str, rows: IntArray, inside: BoolArray, seen: SeenInRows
     if not (known & inside).any() or not (known & ~inside).any():
         return False
     here, there = float(sure[known & inside].mean()), float(sure[known & ~inside].mean())
-    return here >= LEAST_SEEN and here - there >= LEAST_MORE_SEEN
+    return here >= MIN_SEEN and here - there >= MIN_MORE_SEEN

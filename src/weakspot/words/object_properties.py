@@ -12,7 +12,7 @@ from weakspot.words.properties import COLOUR_NAMES, GREY_WEIGHTS, colour_codes
 
 SIDE = 128
 INSIDE, OUTSIDE = 0.5, 0.1
-LEAST_PIXELS = 20
+MIN_PIXELS = 20
 EDGE = 24.0
 OUTLINE = 2
 
@@ -63,12 +63,12 @@ def measure_object(image: Image.Image, coverage: FloatArray) -> ObjectMeasures:
     )
     cover = np.asarray(mask)
     scene = _Scene(small, cover > INSIDE, cover < OUTSIDE)
-    if scene.inside.sum() < LEAST_PIXELS:
+    if scene.inside.sum() < MIN_PIXELS:
         return ObjectMeasures(refused="the object has too few pixels")
     down, across = np.nonzero(scene.inside)
     edges = (scene.inside[0], scene.inside[-1], scene.inside[:, 0], scene.inside[:, -1])
     codes = colour_codes(np.asarray(small.convert("HSV")))
-    has_background = bool(scene.outside.sum() >= LEAST_PIXELS)
+    has_background = bool(scene.outside.sum() >= MIN_PIXELS)
     return ObjectMeasures(
         share=round(float(scene.inside.mean()), 4),
         across=round(float((across.mean() + 0.5) / size[0]), 4),

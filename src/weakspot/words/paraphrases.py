@@ -109,7 +109,7 @@ def parts_of(phrase: str, noun: str) -> tuple[str, ...]:
     return words if len(words) > 1 else ()
 
 
-MOST_LISTED = 12
+MAX_LISTED = 12
 
 
 def class_in(phrases: Sequence[str], class_names: Sequence[str]) -> str:
@@ -133,9 +133,7 @@ def class_in(phrases: Sequence[str], class_names: Sequence[str]) -> str:
     ]
     if len(meant) == 1:
         return meant[0]
-    listed = ", ".join(class_names[:MOST_LISTED]) + (
-        " ..." if len(class_names) > MOST_LISTED else ""
-    )
+    listed = ", ".join(class_names[:MAX_LISTED]) + (" ..." if len(class_names) > MAX_LISTED else "")
     raise ConfigError(
         f"These words name {'no class' if not meant else 'several classes: ' + ', '.join(meant)}.",
         given=", ".join(phrases),

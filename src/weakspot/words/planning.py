@@ -31,8 +31,8 @@ CanBeTold = Callable[[Sequence[str]], Sequence[bool]]
 
 MAX_WORDS = 4
 MAX_LETTERS = 40
-MOST_ANSWERS = 1000
-MOST_COMPARED = 100
+MAX_ANSWERS = 1000
+MAX_COMPARED = 100
 NO_ANSWERS = frozenset(
     {"", "unknown", "none", "nothing", "n/a", "na", "not sure", "unsure", "unclear", "can't tell", "cannot tell", "i don't know",
      "don't know", "no idea", "null", "other", "not applicable", "not visible", "unanswerable"}
@@ -169,7 +169,7 @@ def proposed_values(
         told = [True] * len(rare) if can_be_told is None or not rare else can_be_told(rare)
     untold = {value for value, is_told in zip(rare, told, strict=True) if not is_told}
     kept = [group for group in groups if group.value not in untold][: rules.most]
-    n_left_over = max(0, len(counts) - MOST_ANSWERS)
+    n_left_over = max(0, len(counts) - MAX_ANSWERS)
     return ProposedValues(
         values=tuple(kept), n_usable=n_usable, n_cut=len(groups) + n_left_over - len(kept)
     )
@@ -192,11 +192,9 @@ def _merge(
         _spell(word): value for value, others in known.items() for word in (*others, value)
     }
     heads: dict[str, Counter[str]] = {}
-    for answer, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[
-        :MOST_ANSWERS
-    ]:
+    for answer, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:MAX_ANSWERS]:
         head = spellings.get(_spell(answer)) or _head(
-            answer, [*known, *heads][:MOST_COMPARED], same_meaning
+            answer, [*known, *heads][:MAX_COMPARED], same_meaning
         )
         spellings.setdefault(_spell(answer), head)
         heads.setdefault(head, Counter())[answer] += count
@@ -311,9 +309,9 @@ def _flat(pairs: Iterator[tuple[str, str]]) -> Iterator[str]:
         yield from pair
 
 
-MOST_ATTRIBUTES = 8
-MOST_VALUES = 12
-MOST_CLASSES = 30
+MAX_ATTRIBUTES = 8
+MAX_VALUES = 12
+MAX_CLASSES = 30
 
 
 def task_words(task: str, class_names: Sequence[str]) -> str:
@@ -324,9 +322,9 @@ def task_words(task: str, class_names: Sequence[str]) -> str:
     >>> task_words("Sort fruit", ["apple", "pear"])
     'Sort fruit. The classes are: apple, pear.'
     """
-    shown = [noun_of(name) for name in class_names[:MOST_CLASSES]]
+    shown = [noun_of(name) for name in class_names[:MAX_CLASSES]]
     listed = ", ".join(shown) + (
-        f" and {len(class_names) - MOST_CLASSES} more" if len(class_names) > MOST_CLASSES else ""
+        f" and {len(class_names) - MAX_CLASSES} more" if len(class_names) > MAX_CLASSES else ""
     )
     said = " ".join(task.split()).rstrip(".")
     return (
@@ -346,16 +344,16 @@ def proposed_names(
     """
     prompt = (
         f"An image classifier has this task: {task_words(task, class_names)}\n"
-        f"Name at most {MOST_ATTRIBUTES} visual attributes in which images of one and the same class differ, for example the"
+        f"Name at most {MAX_ATTRIBUTES} visual attributes in which images of one and the same class differ, for example the"
         " background, the lighting or the colour. Each must be visible in a single image and have a few different values."
         " The class itself is no attribute.\n"
         'Answer with JSON: {"attributes": ["first attribute", "second attribute"]}'
     )
-    answer = propose(prompt, _schema("attributes", fewest=1, most=MOST_ATTRIBUTES))
+    answer = propose(prompt, _schema("attributes", fewest=1, most=MAX_ATTRIBUTES))
     nouns = {noun_of(name) for name in class_names}
     names = [
         name for name in different(_texts(answer, "attributes"), same_meaning) if name not in nouns
-    ][:MOST_ATTRIBUTES]
+    ][:MAX_ATTRIBUTES]
     if not names:
         raise ModelError(
             "The language model names no attribute that can be used.", given=str(answer)[:200]
@@ -373,10 +371,10 @@ def values_from_model(
     """
     prompt = (
         f"An image classifier has this task: {task_words(task, class_names)}\n"
-        f"List at most {MOST_VALUES} different values, of one or two words each, that the attribute '{name}' can have in such"
+        f"List at most {MAX_VALUES} different values, of one or two words each, that the attribute '{name}' can have in such"
         ' images.\nAnswer with JSON: {"values": ["first value", "second value"]}'
     )
-    return _texts(propose(prompt, _schema("values", fewest=2, most=MOST_VALUES)), "values")
+    return _texts(propose(prompt, _schema("values", fewest=2, most=MAX_VALUES)), "values")
 
 
 def built_in_attribute(name: str, same_meaning: SameMeaning) -> WordedAttribute | None:
@@ -414,7 +412,7 @@ def _texts(answer: JsonValue, key: str) -> list[str]:
 
 USUAL_CUT = Cut()
 KEEP_ALL = Cut(least_count=1, least_share=0.0)
-FEWEST_VALUES = 2
+MIN_VALUES = 2
 CLASS_SHARE = 0.5
 
 
@@ -529,7 +527,7 @@ class Planner:
         nouns = {noun_of(name) for name in self.class_names}
         if not found.n_usable:
             return f"none of {n_answers} answers says anything"
-        if len(found.values) < FEWEST_VALUES:
+        if len(found.values) < MIN_VALUES:
             only = (
                 f"the only answer is {found.values[0].value!r}"
                 if found.values

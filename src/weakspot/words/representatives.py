@@ -5,7 +5,7 @@ import numpy as np
 from weakspot.core.arrays import FloatArray, IntArray, generator, unit_rows
 
 MAX_ROUNDS = 25
-LARGEST_SAMPLE = 20_000
+MAX_SAMPLE = 20_000
 BLOCK = 1024
 SAME = 0.9999
 

@@ -15,8 +15,8 @@ from weakspot.core.samples import CAPTION_COLUMN
 from weakspot.words.caption_rule import CaptionRule
 from weakspot.words.caption_words import runs_of_words
 
-MOST_NAMED = 12
-MOST_VALUES = 1000
+MAX_NAMED = 12
+MAX_VALUES = 1000
 SAYS = frozenset({"says", "contains"})
 SAME = (frozenset({"yes", "true", "1"}), frozenset({"no", "false", "0"}))
 _AND = re.compile(r"\s+(?:and|&)\s+", re.IGNORECASE)
@@ -161,7 +161,7 @@ def _bare_value(phrase: str, dataset: Dataset, advice: str) -> Rule:
     found: list[ColumnRule] = []
     for column in dataset.metadata_names:
         values = _values(dataset, column)
-        if len(values) > MOST_VALUES:
+        if len(values) > MAX_VALUES:
             continue
         found += [
             ColumnRule(column=column, values=(value,)) for value in values if value.lower() == plain
@@ -174,7 +174,7 @@ def _bare_value(phrase: str, dataset: Dataset, advice: str) -> Rule:
     if len(found) == 1:
         return found[0]
     if found:
-        asks = " or ".join(f'"{rule.column} = {rule.values[0]}"' for rule in found[:MOST_NAMED])
+        asks = " or ".join(f'"{rule.column} = {rule.values[0]}"' for rule in found[:MAX_NAMED])
         raise DataError(
             f"Several columns hold {phrase!r}.", given=phrase, fix=f"Say which: {asks}."
         )
@@ -197,8 +197,8 @@ def _known_columns(dataset: Dataset) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    further = len(names) - MOST_NAMED
-    return ", ".join(names[:MOST_NAMED]) + (f" and {further} more" if further > 0 else "")
+    further = len(names) - MAX_NAMED
+    return ", ".join(names[:MAX_NAMED]) + (f" and {further} more" if further > 0 else "")
 
 
 def _plain(name: str) -> str:

@@ -7,18 +7,18 @@ from functools import cached_property
 import numpy as np
 
 from weakspot.core.arrays import BoolArray, DoubleArray, FloatArray, IntArray, unit_rows
-from weakspot.core.assistants import LEAST_AREA, AnswerRows, Assistants, EmbedTexts
+from weakspot.core.assistants import MIN_AREA, AnswerRows, Assistants, EmbedTexts
 from weakspot.core.errors import ModelError, UnavailableError
 from weakspot.core.slices import HeldName
 from weakspot.core.statistics import RankSum
 from weakspot.words.caption_judging import word_directions
 from weakspot.words.captions import Caption, hard_to_tell, reference_phrase, with_article
 from weakspot.words.meanings import ANY_TEXT, WEATHER, WRITING, are_near, says_more
-from weakspot.words.name_checks import FEWEST, LEAST_AUC, SURE_AREA, Members, held_of, holds
+from weakspot.words.name_checks import FEWEST, MIN_AUC, SURE_AREA, Members, held_of, holds
 from weakspot.words.wordnet import is_known
 
 SEEN = 0.5
-MOST_ASKED = 10
+MAX_ASKED = 10
 # Light and sharpness last: they often only go with what else is odd.
 MEASURED = (
     "pixelated",
@@ -95,9 +95,7 @@ def look(words: str, members: Members, assistants: Assistants, *, most: int) -> 
         return None
     asked = assistants.answers
     if asked is not None and (words not in MEASURED or assistants.seen is None):
-        answered = _sight(
-            lambda rows: _answered(rows, words, asked), members, min(most, MOST_ASKED)
-        )
+        answered = _sight(lambda rows: _answered(rows, words, asked), members, min(most, MAX_ASKED))
         if answered is not None:
             return answered
     seen = assistants.seen
@@ -226,12 +224,12 @@ def _distances(values: FloatArray, inside: BoolArray, weights: DoubleArray) -> D
     return np.asarray((means[0] - means[1]) / spread)
 
 
-DEFINING_AUC, CLEAR_AUC, LEAST_MORE = 0.97, 0.9, 0.4
+DEFINING_AUC, CLEAR_AUC, MIN_MORE = 0.97, 0.9, 0.4
 BACKED_SEEN, BACKED_MORE, BACKED_AUC = 0.5, 0.25, 0.8
 SELDOM_SEEN, TIMES_AS_MUCH = 0.15, 2.0
 DENIED_AUC, DENIED_SEEN = 0.7, 0.25
 OFTEN, NEARLY_AS_FAR = 0.95, 0.75
-LEAST_APART, LEAST_APART_ALONE = 2.5, 3.0
+MIN_APART, MIN_APART_ALONE = 2.5, 3.0
 NEARLY_ALL, HARDLY_ANY = 0.8, 0.1
 SOME, NONE = 0.2, 0.02
 HALF_AS_FAR = 0.5
@@ -287,7 +285,7 @@ class Candidate:
         least = BACKED_SEEN if self.contrast in MEASURED else SELDOM_SEEN
         members, others = _mean_sureness(self.sights)
         is_more = self.contrast in MEASURED or members >= TIMES_AS_MUCH * others
-        is_told = self._auc >= BACKED_AUC and all(one.auc >= LEAST_AUC for one in self.sights)
+        is_told = self._auc >= BACKED_AUC and all(one.auc >= MIN_AUC for one in self.sights)
         return members >= least and is_more and is_told
 
     @property
@@ -349,9 +347,7 @@ class Candidate:
 
     def _is_told(self, least: float) -> bool:
         return bool(self.sights) and all(
-            one.auc >= least
-            and one.members >= BACKED_SEEN
-            and one.members - one.others >= LEAST_MORE
+            one.auc >= least and one.members >= BACKED_SEEN and one.members - one.others >= MIN_MORE
             for one in self.sights
         )
 
@@ -373,8 +369,8 @@ class Candidate:
     def holds(self) -> bool:
         """Return whether the encoder knows it, and it fits and holds."""
         is_hard = hard_to_tell(self.contrast)
-        is_known = self.area is not None and self.area >= (SURE_AREA if is_hard else LEAST_AREA)
-        return (is_known or self.is_backed) and self.fits_found >= LEAST_AUC and self.is_held
+        is_known = self.area is not None and self.area >= (SURE_AREA if is_hard else MIN_AREA)
+        return (is_known or self.is_backed) and self.fits_found >= MIN_AUC and self.is_held
 
 
 def _plainest(ranked: Sequence[Candidate]) -> Candidate | None:
@@ -438,7 +434,7 @@ class Choice:
         """Return whether a word for light only goes with a hue, which the encoder sets further apart."""
         if told is None or one.contrast not in LIGHT or told.contrast not in HUES:
             return False
-        is_far = self._distance(told) >= LEAST_APART_ALONE
+        is_far = self._distance(told) >= MIN_APART_ALONE
         return is_far and (one.place is None or self._outdoes(told, one))
 
     def _graded(self) -> Candidate | None:
@@ -477,7 +473,7 @@ class Choice:
         rivals = [
             two for two in ranked if two.slot == KIND and not are_near(one.contrast, two.contrast)
         ]
-        is_apart = self._distance(one) >= LEAST_APART
+        is_apart = self._distance(one) >= MIN_APART
         return is_apart and all(self._outdoes(one, two) for two in rivals)
 
     def _told_by_the_encoder(self) -> Candidate | None:
@@ -485,7 +481,7 @@ class Choice:
         ranked = list(self._ranked())
         sure = [one for one in ranked if one.may_stand_alone and one.holds]
         first = next(iter(sure), None)
-        if first is None or self._distance(first) < LEAST_APART_ALONE:
+        if first is None or self._distance(first) < MIN_APART_ALONE:
             return None
         rivals = [one for one in ranked if not are_near(first.contrast, one.contrast)]
         return first if all(self._outdoes(first, one) for one in rivals) else None

@@ -23,8 +23,8 @@ from weakspot.words.planning import no_phrases
 
 UNSURE, MISSING = -1, -2
 LOW_QUANTILE = 0.01
-FEWEST_OTHERS = 10
-FEWEST_FOR_FLOORS = 3
+MIN_OTHERS = 10
+MIN_FOR_FLOORS = 3
 CHUNK_ROWS = 32_768
 SIGMA_OF_MEDIAN = 1.4826
 HALF = 0.5
@@ -154,7 +154,7 @@ def calibrated(
     told, halves = _told(scores), scores.argmax(axis=2)
     floors = (
         _floors(scores.mean(axis=0), caution.most_chance)
-        if n_values >= FEWEST_FOR_FLOORS
+        if n_values >= MIN_FOR_FLOORS
         else np.full(n_values, -np.inf)
     )
     floors[list(without_floor)] = -np.inf
@@ -238,7 +238,7 @@ def _usual(similarities: FloatArray) -> FloatArray:
     usual = low.copy()
     for value in range(similarities.shape[1]):
         others = similarities[nearest != value, value]
-        if len(others) >= FEWEST_OTHERS:
+        if len(others) >= MIN_OTHERS:
             usual[value] = np.median(others)
     return np.asarray(usual, dtype=np.float32)
 

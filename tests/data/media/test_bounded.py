@@ -8,7 +8,7 @@ from io import BytesIO
 import pytest
 from PIL import Image
 
-from weakspot.data.bounded_decoding import MOST_BYTES, decode_bounded
+from weakspot.data.bounded_decoding import MAX_BYTES, decode_bounded
 from weakspot.data.images import UnreadableImageError
 
 
@@ -82,7 +82,7 @@ def test_decode_bounded__takes_too_long__ended():
 
 
 def test_decode_bounded__too_many_bytes__not_even_started():
-    assert _reason(bytes(MOST_BYTES + 1)) == "too-large"
+    assert _reason(bytes(MAX_BYTES + 1)) == "too-large"
 
 
 def test_decode_bounded__secrets_of_the_server__not_passed_on(monkeypatch, tmp_path):

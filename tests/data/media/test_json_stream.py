@@ -62,7 +62,7 @@ def test_read_members__what_is_no_object(text):
 
 
 def test_read_members__an_element_without_end_is_not_read_for_ever(monkeypatch):
-    monkeypatch.setattr(json_stream, "_LARGEST_PIECE", 1000)
+    monkeypatch.setattr(json_stream, "_MAX_PIECE", 1000)
     monkeypatch.setattr(json_stream, "_BLOCK_BYTES", 100)
     with pytest.raises(DataError, match="no JSON object"):
         _read('{"a": ["' + "x" * 5000 + '"]}')

@@ -202,7 +202,7 @@ def test_try_captions__more_captions_than_announced_are_not_drawn():
 def test_try_captions__most_images_of_a_caption_end_it():
     group_objective, captions = world(0.1, [0.25], most_per_caption=20)
     trial = group_objective.try_captions(captions, step="cluster")[0]
-    assert trial.stopped_because is StoppedBecause.MOST_IMAGES
+    assert trial.stopped_because is StoppedBecause.MAX_IMAGES
     assert trial.n_asked == 20
 
 
@@ -250,7 +250,7 @@ def test_baseline__never_draws_more_than_allowed():
     group_objective, _ = world(0.1, [], most_baseline=50)
     trial = group_objective.baseline(PROMPT, enough_failures=100)
     assert trial.n_asked == 50
-    assert trial.stopped_because is StoppedBecause.MOST_IMAGES
+    assert trial.stopped_because is StoppedBecause.MAX_IMAGES
 
 
 def test_baseline__a_refused_one_leaves_nothing_to_compare_with():
@@ -344,7 +344,7 @@ def test_baseline__ends_where_the_objects_end_and_counts_each_once():
     )
     trial = contest.baseline(PROMPT)
     assert (trial.n_asked, trial.n_images, trial.n_views) == (24, 12, 12)
-    assert trial.stopped_because is StoppedBecause.MOST_IMAGES
+    assert trial.stopped_because is StoppedBecause.MAX_IMAGES
 
 
 def test_try_captions__views_of_the_same_objects_prove_nothing():

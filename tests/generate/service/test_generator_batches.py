@@ -9,7 +9,7 @@ from weakspot.core.roles import Cost
 from weakspot.data.engine.processes import ProcessEngine
 from weakspot.generate.compose.generator import ComposeGenerator
 from weakspot.generate.quality import QualityCheck
-from weakspot.generate.requests import FEWEST_REQUESTS, is_generated_elsewhere
+from weakspot.generate.requests import MIN_REQUESTS, is_generated_elsewhere
 from weakspot.generate.service import GeneratorService
 from weakspot.store.generated_images import GeneratedImageStore
 from weakspot.testing.fakes import PlantedImageGenerator
@@ -60,7 +60,7 @@ def service(folder, *, engine=ENGINE, process=None, **more):
 
 def test_draw__many_images_are_drawn_elsewhere_and_are_the_same(tmp_path):
     told = []
-    wanted = requests(FEWEST_REQUESTS) + requests(2, "a star")
+    wanted = requests(MIN_REQUESTS) + requests(2, "a star")
     there = service(tmp_path / "there", progress=lambda done, total: told.append((done, total)))
     found = there.generate(wanted)
     here = service(tmp_path / "here", engine=None, process=0).generate(wanted)
@@ -74,11 +74,11 @@ def test_draw__many_images_are_drawn_elsewhere_and_are_the_same(tmp_path):
 
 def test_draw__refused_prompts_a_limit_and_a_generator_that_is_gone(tmp_path):
     with pytest.raises(RefusedPromptError, match="cannot generate a fly"):
-        service(tmp_path / "refused").generate(requests(FEWEST_REQUESTS) + requests(1, "a fly"))
-    assert len(GeneratedImageStore(tmp_path / "refused")) == FEWEST_REQUESTS
+        service(tmp_path / "refused").generate(requests(MIN_REQUESTS) + requests(1, "a fly"))
+    assert len(GeneratedImageStore(tmp_path / "refused")) == MIN_REQUESTS
     limited = service(tmp_path / "limited", max_new=20)
     with pytest.raises(ConfigError, match=r"20 new images.*44 are still wanted"):
-        limited.generate(requests(FEWEST_REQUESTS))
+        limited.generate(requests(MIN_REQUESTS))
     assert (limited.n_new, len(GeneratedImageStore(tmp_path / "limited"))) == (20, 20)
     with pytest.raises(UnavailableError, match="It is down"):
         service(tmp_path / "gone").generate(requests(48) + requests(16, "an outage"))
@@ -86,14 +86,14 @@ def test_draw__refused_prompts_a_limit_and_a_generator_that_is_gone(tmp_path):
 
 
 def test_draw__an_order_that_kills_its_worker_has_failed(tmp_path):
-    generated = service(tmp_path).generate(requests(FEWEST_REQUESTS) + requests(8, "death"))
+    generated = service(tmp_path).generate(requests(MIN_REQUESTS) + requests(8, "death"))
     failed = [one for one in generated if not one.is_kept]
     assert [(one.request.prompt, one.request.seed) for one in failed] == [("death", 7)]
     assert "died again and again" in failed[0].verdicts["failed"]
 
 
 def test_is_drawn_elsewhere__few_images_charged_ones_and_composed_ones_are_drawn_here():
-    many = FEWEST_REQUESTS
+    many = MIN_REQUESTS
     assert is_generated_elsewhere(PlantedImageGenerator(), many)
     assert not is_generated_elsewhere(PlantedImageGenerator(), many - 1)
     assert not is_generated_elsewhere(Charging(), many)

@@ -167,7 +167,7 @@ def test_drawn_predictions__logits_are_noticed(prepared, tmp_path):
 def test_probabilities__many_images_are_classified_elsewhere_and_are_the_same(
     prepared, world, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(generated_predictions, "FEWEST_KEYS", 4)
+    monkeypatch.setattr(generated_predictions, "MIN_KEYS", 4)
     here = predictions_of(prepared, tmp_path)
     keys = [one.content_hash for one in here.generate(REQUESTS) if one.is_kept]
     engine = Noting()

@@ -57,7 +57,7 @@ def test_model_projects__none_named(tmp_path):
 
 
 def test_refine_protocol__the_user_s_own_models(projects, imagenet, tmp_path, monkeypatch):
-    for name, value in (("KINDS", ("colour",)), ("MOST_IMAGES", 4), ("IMAGES_PER_FAILURE", 1)):
+    for name, value in (("KINDS", ("colour",)), ("MAX_IMAGES", 4), ("IMAGES_PER_FAILURE", 1)):
         monkeypatch.setattr(refine_data, name, value)
     request = ReproduceRequest(
         paper="refine", out=tmp_path / "out", data=imagenet, models=projects, generator="planted"

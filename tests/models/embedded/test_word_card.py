@@ -2,7 +2,7 @@ import json
 
 import numpy as np
 
-from weakspot.core.assistants import LEAST_AREA
+from weakspot.core.assistants import MIN_AREA
 from weakspot.models.embedded.encoder import CARD_PATH, areas_of, judged, measured_areas
 from weakspot.words.captions import built_in_vocabulary
 
@@ -22,21 +22,21 @@ def test_card__holds_every_word_of_the_describer():
 def test_card__says_of_each_word_how_it_was_taught_and_whether_it_may_be_said():
     for row in (*ROWS, *CARD["kinds"]):
         assert row["taught"]
-        assert row["may_be_said"] == (row["auc"] is not None and row["auc"] >= LEAST_AREA)
+        assert row["may_be_said"] == (row["auc"] is not None and row["auc"] >= MIN_AREA)
 
 
 def test_card__made_scenes_lifted_what_they_taught():
     areas = measured_areas()
     for word in ("on a plain background", "hidden", "single", "in a pile", "cropped", "spotted"):
-        assert areas[word] >= LEAST_AREA
+        assert areas[word] >= MIN_AREA
 
 
 def test_areas_of__kinds_count_where_a_kind_is_meant():
     found = areas_of(["green", "a Granny Smith", "nobody measured this"])
-    assert (found[:2] >= LEAST_AREA).all()
+    assert (found[:2] >= MIN_AREA).all()
     assert np.isnan(found[2])
     assert judged(["wall clock"], np.array([0.9])).tolist() == [np.float32(0.9)]
-    assert areas_of(["wall clock"])[0] < LEAST_AREA
+    assert areas_of(["wall clock"])[0] < MIN_AREA
 
 
 def test_card__writing_in_an_image_is_told():

@@ -167,7 +167,7 @@ def test_generate__too_much_or_nothing_at_an_address(image_server, images, monke
     image_server.answers["a dog"] = (200, {}, images.answer_of(url="/1.png"))
     with pytest.raises(ModelError, match="status 404"):
         _generator(image_server).generate(["a dog"], seeds=[1])
-    monkeypatch.setattr("weakspot.models.endpoint.images.MOST_BYTES", 100)
+    monkeypatch.setattr("weakspot.models.endpoint.images.MAX_BYTES", 100)
     image_server.files["/1.png"] = [(200, {}, bytes(101))]
     with pytest.raises(ModelError, match="more than 100 bytes"):
         _generator(image_server).generate(["a dog"], seeds=[1])

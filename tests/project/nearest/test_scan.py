@@ -71,7 +71,7 @@ def test_nearest_rows__within(rows, shards):
 
 
 def test_nearest_rows__more_candidates_than_are_kept(monkeypatch, rows, shards):
-    monkeypatch.setattr("weakspot.project.nearest_rows.MOST_CANDIDATES", 8)
+    monkeypatch.setattr("weakspot.project.nearest_rows.MAX_CANDIDATES", 8)
     same = np.repeat(rows[40:41], 400, axis=0)
     (found,) = nearest_rows(EmbeddingShards([same[:150], same[150:], rows]), rows[40], 5, threads=1)
     assert found.rows.tolist() == [0, 1, 2, 3, 4]

@@ -29,7 +29,7 @@ def test_material__the_penalty_of_a_measured_repair_is_taken(world, criterion):
 
 
 def test_material__of_many_classes_those_that_the_kind_is_taken_for(world, criterion, monkeypatch):
-    monkeypatch.setattr(module, "MOST_CLASSES", 2)
+    monkeypatch.setattr(module, "MAX_CLASSES", 2)
     start = world.prepared.classifier.head
     kind = world.kind()
     found = CurveBuilder(samples=world.samples, criterion=criterion, start=start).material(kind)
@@ -74,7 +74,7 @@ def test_material__answers_are_judged_by_the_criterion(world, kind):
 
 
 def test_thinned__every_row_that_stays_stands_for_others_of_its_part(monkeypatch):
-    monkeypatch.setattr(module, "MOST_TRAINING", 100)
+    monkeypatch.setattr(module, "MAX_TRAINING", 100)
     rows, parts = np.arange(1000), np.repeat([0, 1], [990, 10])
     kept, weights = thinned(rows, parts)
     assert np.isin(np.arange(990, 1000), kept).all()

@@ -6,7 +6,7 @@ from PIL import Image
 from weakspot.core.errors import ModelError, StoreError, UnavailableError
 from weakspot.data.engine.local import LocalEngine
 from weakspot.data.image_folder import ImageFolderSource
-from weakspot.run.image_texts import IMAGES_PER_CALL, MOST_FAILURES_AT_FIRST, ImageTexts, Speaker
+from weakspot.run.image_texts import IMAGES_PER_CALL, MAX_FAILURES_AT_FIRST, ImageTexts, Speaker
 from weakspot.run.ingestion import ingest
 from weakspot.run.model_map import FlushPolicy
 from weakspot.store import atomic
@@ -150,7 +150,7 @@ def test_said__model_that_never_works_is_given_up_soon(store, error):
     for _ in range(3):
         with pytest.raises(ModelError):
             texts.said(ROWS, part.speak)
-    assert part.n_calls == 1 + MOST_FAILURES_AT_FIRST
+    assert part.n_calls == 1 + MAX_FAILURES_AT_FIRST
 
 
 def test_said__model_that_stops_working_is_given_up_later(store):

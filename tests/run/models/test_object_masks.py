@@ -8,7 +8,7 @@ from weakspot.data.engine.local import LocalEngine
 from weakspot.data.image_folder import ImageFolderSource
 from weakspot.run.ingestion import ingest
 from weakspot.run.object_masks import (
-    LONGEST_KEPT,
+    MAX_KEPT_SIDE,
     OUTSIDE,
     UNREADABLE,
     ObjectMasks,
@@ -109,7 +109,7 @@ def test_write_mask__large_one_is_kept_smaller():
     coverage = np.zeros((800, 400), dtype=np.float32)
     coverage[:400] = 1.0
     found = read_mask(write_mask(ObjectMask(coverage=coverage, quality=0.5, refused="no")))
-    assert found.coverage.shape == (LONGEST_KEPT, LONGEST_KEPT // 2)
+    assert found.coverage.shape == (MAX_KEPT_SIDE, MAX_KEPT_SIDE // 2)
     assert found.coverage.mean() == pytest.approx(0.5)
     assert (found.quality, found.refused) == (0.5, "no")
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from weakspot.core.errors import ConfigError, ModelError, UnavailableError
-from weakspot.run.assistants import LONGEST_ANSWER, Proposer, checked_json, schema_problems
+from weakspot.run.assistants import MAX_ANSWER_LENGTH, Proposer, checked_json, schema_problems
 from weakspot.store.project import ProjectStore
 
 SCHEMA = {
@@ -52,7 +52,7 @@ def test_checked_json__finds_the_first_value_that_fits(text):
         ('{"attributes": []}', "has 0 items, fewer than 1"),
         ('{"attributes": ["a", "b", "c", "d"]}', "has 4 items, more than 3"),
         ('{"attributes": ["a"], "more": 1}', "has 'more', which was not asked for"),
-        (" " * (LONGEST_ANSWER + 1), "longer than"),
+        (" " * (MAX_ANSWER_LENGTH + 1), "longer than"),
     ],
 )
 def test_checked_json__says_what_is_wrong(text, said):

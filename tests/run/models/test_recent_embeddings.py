@@ -1,6 +1,6 @@
 import numpy as np
 
-from weakspot.run.embedding import MOST_REMEMBERED, RememberingEmbedder
+from weakspot.run.embedding import MAX_REMEMBERED, RememberingEmbedder
 from weakspot.testing.checks import check_embedder
 from weakspot.testing.fakes import PlantedEmbedder
 from weakspot.testing.scenes import Scene, render
@@ -30,8 +30,8 @@ def test_remembering_embedder__asks_once_for_what_looks_the_same():
 
 def test_remembering_embedder__forgets_the_oldest():
     embedder = RememberingEmbedder(embedder=PlantedEmbedder())
-    rows = np.zeros((MOST_REMEMBERED + 10, 8), dtype=np.int64)
+    rows = np.zeros((MAX_REMEMBERED + 10, 8), dtype=np.int64)
     rows[:, 0], rows[:, -1] = 1, np.arange(len(rows))
     found = embedder.embed_prepared(list(rows))
     assert found.shape == (len(rows), embedder.dimension)
-    assert len(embedder._known) == MOST_REMEMBERED
+    assert len(embedder._known) == MAX_REMEMBERED

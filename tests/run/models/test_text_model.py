@@ -9,7 +9,7 @@ from weakspot.core.errors import ModelError, UnavailableError
 from weakspot.data.embed import ImageRequest, map_images
 from weakspot.data.engine.local import LocalEngine
 from weakspot.data.engine.processes import ProcessEngine
-from weakspot.run.image_texts import MOST_FAILURES_AT_FIRST, TextModel
+from weakspot.run.image_texts import MAX_FAILURES_AT_FIRST, TextModel
 
 ENGINES = [LocalEngine(n_workers=2, queue_depth=4), ProcessEngine(n_workers=1)]
 
@@ -96,5 +96,5 @@ def test_text_model__one_that_has_failed_is_not_asked_again():
     model = TextModel(who="captioner", speak=speak, image_side=None, has_spoken=False)
     images = [np.zeros((4, 4, 3), dtype=np.uint8)] * 4
     first, second = model.answer(images), model.answer(images)
-    assert calls == [4] + [1] * MOST_FAILURES_AT_FIRST
+    assert calls == [4] + [1] * MAX_FAILURES_AT_FIRST
     assert first.failure is second.failure is not None

@@ -20,7 +20,7 @@ def test_look_at_source__labels_and_splits(tmp_path):
 
 
 def test_look_at_source__of_a_large_source_the_beginning(tmp_path, monkeypatch):
-    monkeypatch.setattr(source_look, "MOST_LISTED", 30)
+    monkeypatch.setattr(source_look, "MAX_LISTED", 30)
     look = look_at_source(_source(tmp_path, n_samples={"train": 40}))
     assert not look.is_whole
     assert look.n_of(Split.TRAIN) == 30
@@ -29,7 +29,7 @@ def test_look_at_source__of_a_large_source_the_beginning(tmp_path, monkeypatch):
 def test_read_labelled_images__as_many_of_every_class_and_broken_ones_left_out(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(source_look, "MOST_TRAINING", 8)
+    monkeypatch.setattr(source_look, "MAX_TRAINING", 8)
     source = _source(tmp_path, n_samples={"train": 40, "validation": 6})
     (tmp_path / "validation-0000.png").write_bytes(b"")
     drawn = read_labelled_images(look_at_source(source), default_split="", image_side=32)

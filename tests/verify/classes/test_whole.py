@@ -44,7 +44,7 @@ def test_ask_whole__ten_images_of_one_object_count_once(make_material):
 
 
 def test_ask_whole__many_groups_and_classes__one_of_each_group_answers(make_material, monkeypatch):
-    monkeypatch.setattr("weakspot.verify.classes.MOST_GROUPS_DRAWN", 10)
+    monkeypatch.setattr("weakspot.verify.classes.MAX_GROUPS_DRAWN", 10)
     monkeypatch.setattr("weakspot.verify.classes.FEW_CLASSES", 1)
     answers = {"a": {"a": 10, "b": 10}, "b": {"b": 20}}
     groups = [f"g{place // 2}" for place in range(40)]

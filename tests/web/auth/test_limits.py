@@ -1,8 +1,8 @@
 from weakspot.web.auth.login import (
     FORGOTTEN_AFTER_SECONDS,
     FREE_FAILURES,
-    LONGEST_SECONDS,
-    MOST_BUCKETS,
+    MAX_BUCKETS,
+    MAX_SECONDS,
     Buckets,
     Lockouts,
     Rate,
@@ -37,9 +37,9 @@ def test_give_back__never_more_than_the_burst():
 
 def test_take__very_many_keys__oldest_are_forgotten():
     buckets = Buckets(Rate(burst=1, a_second=1e-9), clock=Clock())
-    for number in range(MOST_BUCKETS + 10):
+    for number in range(MAX_BUCKETS + 10):
         buckets.take(str(number))
-    assert buckets.take(str(MOST_BUCKETS + 9)) > 0
+    assert buckets.take(str(MAX_BUCKETS + 9)) > 0
     assert buckets.take("0") == 0
 
 
@@ -58,7 +58,7 @@ def test_seconds_left__few_failures__open():
 def test_seconds_left__more_failures__grows_up_to_a_limit():
     waits = [_failed(FREE_FAILURES + more)[0].seconds_left("ada", "1.2.3.4") for more in range(12)]
     assert waits[:3] == [10, 20, 40]
-    assert waits[-1] == LONGEST_SECONDS
+    assert waits[-1] == MAX_SECONDS
 
 
 def test_seconds_left__after_the_while__open_again():

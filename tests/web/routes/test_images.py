@@ -13,7 +13,7 @@ from tests.web.conftest import TOKEN, entered
 from weakspot.core.dataset import Split
 from weakspot.project.project import Project
 from weakspot.web.application import create_app
-from weakspot.web.auth.middleware import LARGEST_UPLOAD
+from weakspot.web.auth.middleware import MAX_UPLOAD
 from weakspot.web.server_parts import ServerParts
 from weakspot.web.services.workspace import Workspace
 from weakspot.web.state.store import StateStore
@@ -271,7 +271,7 @@ def test_upload__name_of_a_path__means_nothing(shared_owner, planted_image, plan
 
 
 def test_upload__too_large__refused(shared_owner):
-    answer = _send(shared_owner, bytes(LARGEST_UPLOAD))
+    answer = _send(shared_owner, bytes(MAX_UPLOAD))
     assert answer.status_code == 413
 
 

@@ -3,7 +3,7 @@ import pyarrow as pa
 import pytest
 
 from weakspot.words import caption_rule as module
-from weakspot.words.caption_rule import MOST_REMEMBERED, caption_index
+from weakspot.words.caption_rule import MAX_REMEMBERED, caption_index
 
 CAPTIONS = [
     "two umbrellas on a wet road",
@@ -58,4 +58,4 @@ def test_caption_index__same_column_of_another_table__is_not_read_again():
 def test_caption_index__few_are_remembered():
     for number in range(5):
         caption_index(pa.chunked_array([pa.array([f"number {number}"])]))
-    assert len(module._indices) == MOST_REMEMBERED
+    assert len(module._indices) == MAX_REMEMBERED

@@ -90,9 +90,9 @@ def refuse_empty_batches(batch_size: int) -> None:
 
 DEATHS_IN_COMPANY = 1
 DEATHS_ALONE = 2
-MOST_MACHINES = 20
+MAX_MACHINES = 20
 CHUNK_SECONDS = 0.1
-MOST_BATCHES_EACH = 4
+MAX_BATCHES_EACH = 4
 
 
 @dataclass(eq=False)
@@ -123,7 +123,7 @@ class Chunk:
     @property
     def is_given_up(self) -> bool:
         """Whether it is not tried again as it is; machines that are taken away say little about an item."""
-        return self.n_deaths >= DEATHS_IN_COMPANY + DEATHS_ALONE or self.n_machines >= MOST_MACHINES
+        return self.n_deaths >= DEATHS_IN_COMPANY + DEATHS_ALONE or self.n_machines >= MAX_MACHINES
 
 
 class Pace(Protocol):
@@ -175,7 +175,7 @@ class BatchPace(_Numbered):
     def __init__(self, *, batch_size: int, queue_depth: int) -> None:
         super().__init__()
         self._batch_size = batch_size
-        self.chunks_each = min(MOST_BATCHES_EACH, 2 + queue_depth // batch_size)
+        self.chunks_each = min(MAX_BATCHES_EACH, 2 + queue_depth // batch_size)
         self.n_ahead = max(1, self.chunks_each - 2)
         self._spare = queue_depth // batch_size
 

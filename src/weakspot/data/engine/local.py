@@ -13,7 +13,7 @@ from weakspot.core.machine import available_cores
 from weakspot.core.roles import BatchWork, Item, Result
 from weakspot.data.engine.chunks import AheadOfTime, ChunkQueue, refuse_empty_batches
 
-LEAST_BATCHES = 2
+MIN_BATCHES = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +74,7 @@ class LocalEngine:
         stops early, the batch that runs is waited for, so that the work is never run by two threads.
         """
         refuse_empty_batches(batch_size)
-        n_batches = LEAST_BATCHES + self.queue_depth // batch_size
+        n_batches = MIN_BATCHES + self.queue_depth // batch_size
         waiting: deque[Future[Result]] = deque()
         intake = ChunkQueue(items)
         with _running(build(), self.n_workers or available_cores()) as line:

@@ -17,7 +17,7 @@ from weakspot.data.engine.chunks import Chunk, ChunkQueue, Pace
 from weakspot.data.engine.worker import Packer, pack, shorten, unpack_result
 
 TICK_SECONDS = 1.0
-MOST_FAILED_STARTS = 3
+MAX_FAILED_STARTS = 3
 LONG_WAIT_SECONDS = 30.0
 
 logger = logging.getLogger(__name__)
@@ -223,7 +223,7 @@ class WorkerPool:
         self._stop(slot)
         if was_starting and death == "worker":
             self._n_failed_starts += 1
-            if self._n_failed_starts >= MOST_FAILED_STARTS:
+            if self._n_failed_starts >= MAX_FAILED_STARTS:
                 raise WeakspotError(
                     "Workers die again and again before they can start.",
                     given=shorten(error),

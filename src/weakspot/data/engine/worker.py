@@ -19,7 +19,7 @@ from weakspot.core.registry import OWN_DISTRIBUTION
 from weakspot.core.roles import BatchWork
 from weakspot.data.engine.chunks import AheadOfTime
 
-MOST_SHOWN = 200
+MAX_SHOWN = 200
 
 
 class Packer(Protocol):
@@ -106,7 +106,7 @@ def unpack_result(content: bytes) -> ChunkResult:
 def shorten(thing: object) -> str:
     """Return something as a text that is short enough for a message."""
     text = repr(thing)
-    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}..."
 
 
 def _make_portable(error: BaseException, packer: Packer) -> object:

@@ -28,7 +28,7 @@ MIDDLE = 0.5
 STEPS = (25.0, 16.0, 16.0)
 N_STEPS = (5, 16, 16)
 RARE = 2e-3
-LEAST_TYPICAL = 0.0
+MIN_TYPICAL = 0.0
 
 
 class TypicalColours:
@@ -80,10 +80,10 @@ def _middle() -> BoolArray:
 
 
 N_BEST = 12
-FEWEST_TONES = 3
-MOST_TONES = 24
-MOST_KEPT = 96
-MOST_REASONS = 65_536
+MIN_TONES = 3
+MAX_TONES = 24
+MAX_KEPT = 96
+MAX_REASONS = 65_536
 N_TYPICAL = 64
 UNTYPICAL = "its colours are those of the surroundings of this class"
 UNREADABLE = "the image cannot be read"
@@ -136,14 +136,14 @@ class CutoutCache:
         self.own = own
         self._longest = longest
         self._n_tried = n_tried
-        self._cuts: _Memory[Cut] = _Memory(MOST_KEPT)
-        self._backdrops: _Memory[Backdrop] = _Memory(MOST_KEPT)
-        self._usable: _Memory[tuple[str, ...]] = _Memory(MOST_KEPT)
-        self._typical: _Memory[TypicalColours] = _Memory(MOST_KEPT)
-        self._tones: _Memory[FloatArray] = _Memory(MOST_KEPT)
-        self._sorted: _Memory[tuple[str, ...]] = _Memory(MOST_KEPT)
-        self._movable: _Memory[frozenset[str]] = _Memory(MOST_KEPT)
-        self._reasons: _Memory[str] = _Memory(MOST_REASONS)
+        self._cuts: _Memory[Cut] = _Memory(MAX_KEPT)
+        self._backdrops: _Memory[Backdrop] = _Memory(MAX_KEPT)
+        self._usable: _Memory[tuple[str, ...]] = _Memory(MAX_KEPT)
+        self._typical: _Memory[TypicalColours] = _Memory(MAX_KEPT)
+        self._tones: _Memory[FloatArray] = _Memory(MAX_KEPT)
+        self._sorted: _Memory[tuple[str, ...]] = _Memory(MAX_KEPT)
+        self._movable: _Memory[frozenset[str]] = _Memory(MAX_KEPT)
+        self._reasons: _Memory[str] = _Memory(MAX_REASONS)
 
     def objects(
         self,
@@ -224,7 +224,7 @@ class CutoutCache:
         if isinstance(cut, str) or cut.is_given:
             return cut
         typical = self._typical.get(class_name, partial(self._typical_colours, class_name))
-        return cut if typical.of(cut) >= LEAST_TYPICAL else UNTYPICAL
+        return cut if typical.of(cut) >= MIN_TYPICAL else UNTYPICAL
 
     def _typical_colours(self, class_name: str) -> TypicalColours:
         names = sorted(self.own.objects(class_name))
@@ -250,11 +250,11 @@ class CutoutCache:
 
     def _tone_of_objects(self, class_name: str, colour: str) -> FloatArray:
         tones: list[FloatArray] = []
-        for name in self.own.coloured(class_name, colour)[:MOST_TONES]:
+        for name in self.own.coloured(class_name, colour)[:MAX_TONES]:
             cut = self._cut_if_any(name, class_name)
             tone = tone_of(cut, colour) if isinstance(cut, Cut) else None
             tones += [] if tone is None else [tone]
-        if len(tones) < FEWEST_TONES:
+        if len(tones) < MIN_TONES:
             return np.zeros(0, dtype=np.float32)
         return np.asarray(np.median(tones, axis=0), dtype=np.float32)
 

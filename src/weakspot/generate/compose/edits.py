@@ -282,7 +282,7 @@ VIEWS = 2**32
 """Seeds below this show an object as its own image shows it; every multiple of this that is added is another view."""
 
 CROP = (0.62, 0.9)
-MOST_TURNED = 10.0
+MAX_TURNED = 10.0
 LIGHT = (0.82, 1.2)
 TINT = 0.05
 
@@ -294,7 +294,7 @@ def another_view(
     import cv2
 
     side = alpha.shape[0]
-    crop, turn = random.uniform(*CROP), random.uniform(-MOST_TURNED, MOST_TURNED)
+    crop, turn = random.uniform(*CROP), random.uniform(-MAX_TURNED, MAX_TURNED)
     away = 0.5 * (1.0 - crop) * side
     shift = random.uniform(-away, away, size=2)
     middle = 0.5 * (side - 1)

@@ -135,8 +135,8 @@ def _with_segmenter(own: OwnImages, name: str) -> OwnImages:
 
 
 VERSION = 3
-SMALLEST_SIDE = 32
-LARGEST_SIDE = 2048
+MIN_SIDE = 32
+MAX_SIDE = 2048
 DETAIL = 1.5
 LONGEST = (192, 768)
 BACKGROUND_BLUR = 1.6
@@ -161,7 +161,7 @@ class ComposeGenerator(Sendable):
     """
 
     images: str = ""
-    side: Annotated[int, Bounds(ge=SMALLEST_SIDE, le=LARGEST_SIDE)] = 256
+    side: Annotated[int, Bounds(ge=MIN_SIDE, le=MAX_SIDE)] = 256
     n_tried: Count = 300
     segmenter: str = "embedded"
     least_outline: float = 2.0

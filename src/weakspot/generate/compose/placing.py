@@ -13,9 +13,9 @@ from weakspot.generate.compose.prompts import COLOURS, PLAIN
 
 INSIDE = 0.5
 MIN_OBJECT_SHARE = 0.01
-MOST_SHARE = 0.92
-MOST_CONTACT = 0.06
-MOST_IN_PLACE = 0.7
+MAX_SHARE = 0.92
+MAX_CONTACT = 0.06
+MAX_IN_PLACE = 0.7
 NO_OBJECT = "hardly anything was found"
 ALL_OBJECT = "nearly the whole image was taken for the object"
 
@@ -53,12 +53,12 @@ class Cut:
         edge = np.ones(mask.shape, dtype=np.bool_)
         edge[1:-1, 1:-1] = False
         n_edge = int((outline & edge).sum()) + int((mask[edge] > 0).sum())
-        return n_edge <= MOST_CONTACT * max(1, int(outline.sum()))
+        return n_edge <= MAX_CONTACT * max(1, int(outline.sum()))
 
     @property
     def has_room(self) -> bool:
         """Whether enough is seen behind the object for another backdrop to show, with the object where it is."""
-        return float((self.alpha > INSIDE).mean()) <= MOST_IN_PLACE
+        return float((self.alpha > INSIDE).mean()) <= MAX_IN_PLACE
 
 
 def cut_by_mask(pixels: ByteArray, mask: ByteArray) -> Cut | str:
@@ -85,7 +85,7 @@ def cut_by_coverage(pixels: ByteArray, coverage: FloatArray) -> Cut | str:
     share = float((alpha > INSIDE).mean())
     if share < MIN_OBJECT_SHARE:
         return NO_OBJECT
-    if share > MOST_SHARE:
+    if share > MAX_SHARE:
         return ALL_OBJECT
     return Cut(pixels=pixels, alpha=np.clip(alpha, 0.0, 1.0))
 
@@ -94,8 +94,8 @@ def mask_between(inner: ByteArray, outer: ByteArray) -> BoolArray:
     return np.asarray((outer > 0) & (inner == 0))
 
 
-LEAST_CHROMA = 20.0
-MOST_TURNED = 60.0
+MIN_CHROMA = 20.0
+MAX_TURNED = 60.0
 MIN_TONE_SHARE = 0.25
 
 
@@ -112,9 +112,9 @@ def tone_of(cut: Cut, colour: str) -> FloatArray | None:
     _, *hue = COLOURS[colour]
     if not len(inside):
         return None
-    if float(np.hypot(hue[0], hue[1])) >= LEAST_CHROMA:
+    if float(np.hypot(hue[0], hue[1])) >= MIN_CHROMA:
         apart = np.arctan2(inside[:, 2], inside[:, 1]) - np.arctan2(hue[1], hue[0])
-        is_near = np.abs((apart + np.pi) % (2 * np.pi) - np.pi) <= np.radians(MOST_TURNED)
+        is_near = np.abs((apart + np.pi) % (2 * np.pi) - np.pi) <= np.radians(MAX_TURNED)
         if is_near.mean() < MIN_TONE_SHARE:
             return None
         inside = inside[is_near]
@@ -149,8 +149,8 @@ CROWDING: Mapping[int, float] = MappingProxyType({1: 1.0, 2: 0.8, 3: 0.68})
 CORE = 0.95
 LIGHT_TAKEN = 0.3
 HUE_TAKEN = 0.15
-MOST_LIGHT = 12.0
-MOST_HUE = 6.0
+MAX_LIGHT = 12.0
+MAX_HUE = 6.0
 SHADOW = 0.5
 
 
@@ -322,9 +322,9 @@ def in_light_of(layer: ByteArray, alpha: FloatArray, backdrop: ByteArray) -> Byt
         return layer
     behind = cv2.cvtColor(backdrop.astype(np.float32) / 255.0, cv2.COLOR_RGB2LAB).mean(axis=(0, 1))
     lightness = np.clip(
-        LIGHT_TAKEN * (behind[0] - own[is_object].mean(axis=0)[0]), -MOST_LIGHT, MOST_LIGHT
+        LIGHT_TAKEN * (behind[0] - own[is_object].mean(axis=0)[0]), -MAX_LIGHT, MAX_LIGHT
     )
-    hue = np.clip(HUE_TAKEN * behind[1:], -MOST_HUE, MOST_HUE)
+    hue = np.clip(HUE_TAKEN * behind[1:], -MAX_HUE, MAX_HUE)
     own = np.clip(
         own + np.array([lightness, *hue], dtype=np.float32), (0, -127, -127), (100, 127, 127)
     ).astype(np.float32)

@@ -165,7 +165,7 @@ WHAT_CAN_BE_SAID: Mapping[str, str] = MappingProxyType(
 )
 
 
-MOST_LISTED = 30
+MAX_LISTED = 30
 _PIECES = re.compile(r"[^\W_]+(?:'[^\W_]+)*|[().,;:!?]")
 
 
@@ -250,8 +250,8 @@ def describe_possible_prompts(own: OwnImages) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - MOST_LISTED} more" if len(names) > MOST_LISTED else ""
-    return ", ".join(names[:MOST_LISTED]) + more
+    more = f" and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else ""
+    return ", ".join(names[:MAX_LISTED]) + more
 
 
 def _words_of(prompt: str) -> list[_Word]:

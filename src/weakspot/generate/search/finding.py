@@ -133,9 +133,9 @@ class ClassSearch(Record):
     suspicions: tuple[str, ...] = ()
 
 
-FEWEST_TO_SPLIT = 6
+MIN_TO_SPLIT = 6
 SMALLEST = 2
-FEWEST_PARTS = 2
+MIN_PARTS = 2
 CLEAR_SILHOUETTE = 0.1
 
 
@@ -193,7 +193,7 @@ def failure_clusters(
 
 
 def _parts(places: Sequence[int], embeddings: FloatArray, most_clusters: int) -> list[list[int]]:
-    if len(places) < FEWEST_TO_SPLIT or most_clusters < FEWEST_PARTS:
+    if len(places) < MIN_TO_SPLIT or most_clusters < MIN_PARTS:
         return []
     numbers = _best_division(embeddings, most_clusters)
     return [
@@ -209,11 +209,11 @@ def _best_division(embeddings: FloatArray, most_clusters: int) -> IntArray:
 
     distances = _cosine_distances(embeddings)
     best, clearest = np.zeros(len(embeddings), dtype=np.int64), CLEAR_SILHOUETTE
-    for n_clusters in range(FEWEST_PARTS, min(most_clusters, len(embeddings) // SMALLEST) + 1):
+    for n_clusters in range(MIN_PARTS, min(most_clusters, len(embeddings) // SMALLEST) + 1):
         division = AgglomerativeClustering(
             n_clusters=n_clusters, metric="precomputed", linkage="average"
         ).fit_predict(distances)
-        if np.count_nonzero(np.bincount(division) >= SMALLEST) < FEWEST_PARTS:
+        if np.count_nonzero(np.bincount(division) >= SMALLEST) < MIN_PARTS:
             # Only single images were split off.
             continue
         clearness = float(silhouette_score(distances, division, metric="precomputed"))
@@ -230,8 +230,8 @@ def _cosine_distances(embeddings: FloatArray) -> DoubleArray:
 
 
 N_EXAMPLES = 16
-MOST_SUSPICIONS = 3
-MOST_CONTROL = 0.1
+MAX_SUSPICIONS = 3
+MAX_CONTROL = 0.1
 """By how much the control of a caption may raise the failure rate; beyond that nothing is claimed of the caption."""
 
 
@@ -415,11 +415,11 @@ class _Search:
                 continue
             trial = self.refinement.tried((f"{control}.",), step="control")
             change = trial.rate.value - self.group_objective.baseline_trial.rate.value
-            if trial.is_proven or not trial.can_be_generated or change > MOST_CONTROL:
+            if trial.is_proven or not trial.can_be_generated or change > MAX_CONTROL:
                 self.found.remove(one)
                 self.unclaimed[one[1].caption] = (
                     f"No claim of “{one[1].caption}”: the control “{control}” alone changes failures by {100 * change:+.0f} points "
-                    f"on {trial.n_images} images, more than {100 * MOST_CONTROL:.0f} or beyond chance."
+                    f"on {trial.n_images} images, more than {100 * MAX_CONTROL:.0f} or beyond chance."
                 )
 
     @property
@@ -431,7 +431,7 @@ class _Search:
             if one.n_views and not one.is_proven and one.step != "control"
             if one.difference is not None and (one.difference.value or 0.0) >= self._smallest_gain
         ]
-        return tuple(sorted(found, key=lambda one: -one.rate.value))[:MOST_SUSPICIONS]
+        return tuple(sorted(found, key=lambda one: -one.rate.value))[:MAX_SUSPICIONS]
 
     @property
     def _smallest_gain(self) -> float:

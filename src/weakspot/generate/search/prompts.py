@@ -10,7 +10,7 @@ from weakspot.words.wordnet import ancestors, lemma
 
 DEFAULT_PROMPT = "a realistic photograph of {a class} ({parent})."
 _N_SENSES = 3
-_MOST_OTHERS = 200
+_MAX_OTHERS = 200
 _PLACEHOLDERS = frozenset({"a class", "class", "parent"})
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _EMPTY_BRACKET = re.compile(r"\s*\(\{parent\}\)")
@@ -66,7 +66,7 @@ def _meant_ancestors(class_name: str, other_classes: Sequence[str]) -> tuple[str
     """Return the ancestors of the meaning that fits the other classes best, nearest first."""
     noun = noun_of(class_name)
     others = [
-        set(ancestors(noun_of(name))) for name in other_classes[:_MOST_OTHERS] if name != class_name
+        set(ancestors(noun_of(name))) for name in other_classes[:_MAX_OTHERS] if name != class_name
     ]
     meanings = _ancestors_by_sense(noun)
     if not meanings:

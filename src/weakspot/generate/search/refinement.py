@@ -57,7 +57,7 @@ class CaptionRewriter:
         return tuple(text for text in texts if isinstance(text, str) and text.strip())[:N_WORDINGS]
 
 
-_MOST_ADJECTIVES = 4
+_MAX_ADJECTIVES = 4
 _NO_ADJECTIVES_TEXT = (
     "a an the its his her their some another one two three four five six seven eight nine ten there"
 )
@@ -80,7 +80,7 @@ def without_adjectives(sentence: str) -> tuple[str, ...]:
     words = sentence.split()
     places = [
         place for place in range(len(words) - 1) if _stands_before(words[place], words[place + 1])
-    ][:_MOST_ADJECTIVES]
+    ][:_MAX_ADJECTIVES]
     shorter = [
         _with_right_articles([word for place, word in enumerate(words) if place not in dropped])
         for size in range(len(places), 0, -1)
@@ -126,7 +126,7 @@ def said_words(sentence: str) -> tuple[str, ...]:
 
 Sentences = tuple[str, ...]
 SAME_SHARE = 0.4
-LEAST_MARGIN = 0.1
+MIN_MARGIN = 0.1
 ERROR_RATE = 0.05
 FEWEST = 48
 
@@ -180,7 +180,7 @@ class Refinement:
     def fails_as_often(self, shorter: CaptionTrial, whole: CaptionTrial) -> bool:
         """Return whether a shorter caption keeps what a longer one gains over the baseline."""
         gain = whole.rate.value - self.group_objective.baseline_trial.rate.value
-        margin = max(LEAST_MARGIN, SAME_SHARE * gain)
+        margin = max(MIN_MARGIN, SAME_SHARE * gain)
         return self.group_objective.same_rate(
             shorter, whole, margin=margin, error_rate=ERROR_RATE, fewest=FEWEST
         )

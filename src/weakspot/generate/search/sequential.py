@@ -12,7 +12,7 @@ from weakspot.core.errors import InputError
 
 N_CELLS = 512
 N_ALTERNATIVES = 32
-SMALLEST_STEP = 0.03
+MIN_STEP = 0.03
 KEPT_BACK = 0.25
 DISTINCT_COUNTS = 4096
 HALVINGS = 18
@@ -128,7 +128,7 @@ def _log_rises() -> DoubleArray:
 def _steps() -> DoubleArray:
     """Return how far alternatives are [N_ALTERNATIVES], as shares of the way from a rate to one; small ones are closer together."""
     places = (np.arange(N_ALTERNATIVES) + 0.5) / N_ALTERNATIVES
-    return np.asarray(SMALLEST_STEP ** (1.0 - places), dtype=np.float64)
+    return np.asarray(MIN_STEP ** (1.0 - places), dtype=np.float64)
 
 
 @lru_cache(maxsize=1)
@@ -152,7 +152,7 @@ def _log_mean(values: DoubleArray) -> DoubleArray:
 
 PRIOR = 0.5
 INTERVAL_HALVINGS = 44
-SMALLEST_RATIO = 1e-4
+MIN_RATIO = 1e-4
 
 
 def rate_interval(failures: int, n_images: int, *, level: float = 0.95) -> tuple[float, float]:
@@ -203,7 +203,7 @@ def contrast_intervals(
     inverse = least_ratio(baseline, counts, alpha=alpha)
     return (low, high), (
         least_ratio(counts, baseline, alpha=alpha),
-        1.0 / inverse if inverse > SMALLEST_RATIO else float("inf"),
+        1.0 / inverse if inverse > MIN_RATIO else float("inf"),
     )
 
 
@@ -378,10 +378,10 @@ def fixed_design(
 
 
 N_STAKES = 12
-SMALLEST_STAKE = 0.1
-LARGEST_STAKE = 0.95
+MIN_STAKE = 0.1
+MAX_STAKE = 0.95
 PAIRED_HALVINGS = 40
-_STAKES = np.linspace(SMALLEST_STAKE, LARGEST_STAKE, N_STAKES)
+_STAKES = np.linspace(MIN_STAKE, MAX_STAKE, N_STAKES)
 
 Pair = tuple[bool, bool]
 

@@ -106,7 +106,7 @@ class StoppedBecause(StrEnum):
     BETTER = "better"
     NOT_BETTER = "not better"
     TARGET_FAILURES = "enough target failures"
-    MOST_IMAGES = "most images"
+    MAX_IMAGES = "most images"
     BUDGET = "budget"
     REFUSED = "refused"
     REJECTED = "rejected"
@@ -115,7 +115,7 @@ class StoppedBecause(StrEnum):
     @classmethod
     def _missing_(cls, value: object) -> "StoppedBecause | None":
         """Read what earlier versions wrote."""
-        return cls.MOST_IMAGES if value == "most pictures" else None
+        return cls.MAX_IMAGES if value == "most pictures" else None
 
 
 class Contrast(Record):

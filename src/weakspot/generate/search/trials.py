@@ -304,7 +304,7 @@ class CaptionTrials:
         elif not is_proven and self._is_futile(series):
             series.stopped = StoppedBecause.NOT_BETTER
         elif not self._room(series):
-            series.stopped = StoppedBecause.BUDGET if self.is_spent else StoppedBecause.MOST_IMAGES
+            series.stopped = StoppedBecause.BUDGET if self.is_spent else StoppedBecause.MAX_IMAGES
         else:
             return True
         return False
@@ -357,7 +357,7 @@ class CaptionTrials:
     def _generate(self, series: ImageSeries) -> None:
         n_images = min(self._room(series), self._design.batch)
         if not n_images:
-            series.stopped = StoppedBecause.BUDGET if self.is_spent else StoppedBecause.MOST_IMAGES
+            series.stopped = StoppedBecause.BUDGET if self.is_spent else StoppedBecause.MAX_IMAGES
             return
         try:
             draws = self._sampler.generate(

@@ -18,7 +18,7 @@ from weakspot.models.text_side import TextProjection
 
 TEXT_SIDE_FILE = "text_side.npz"
 HELD_OUT_SHARE = 0.15
-LEAST_IMAGES = 20
+MIN_IMAGES = 20
 TEXTS_PER_CALL = 1024
 
 EncodeSentences = Callable[[Sequence[str]], FloatArray]
@@ -121,11 +121,11 @@ def learn(
         raise ConfigError(
             "The loss is not known.", where="--loss", given=loss, fix="Use contrastive or ridge."
         )
-    if len(given.texts) < LEAST_IMAGES:
+    if len(given.texts) < MIN_IMAGES:
         raise NotEnoughDataError(
             f"{len(given.texts)} images with texts are too few to learn from.",
             where=given.where,
-            fix=f"Give at least {LEAST_IMAGES}.",
+            fix=f"Give at least {MIN_IMAGES}.",
         )
     rest, measuring = _split(given, seed)
     learning, stopping = split_group(

@@ -7,12 +7,12 @@ import numpy as np
 from PIL import Image
 
 from weakspot.core.arrays import BoolArray, FloatArray
-from weakspot.core.assistants import LEAST_AREA, EmbedTexts
+from weakspot.core.assistants import MIN_AREA, EmbedTexts
 from weakspot.core.roles import Embedder
 from weakspot.lab.align.evaluation import area_under_curve
 from weakspot.models.text_side import bare_phrase
 
-FEWEST_IMAGES = 10
+MIN_IMAGES = 10
 WORST_NAMED = 12
 
 
@@ -32,7 +32,7 @@ class ToldImages:
     embeddings: FloatArray
     truths: Mapping[str, BoolArray]
     compared: Mapping[str, BoolArray] = field(default_factory=dict)
-    fewest: int = FEWEST_IMAGES
+    fewest: int = MIN_IMAGES
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +111,7 @@ def card_rows(
                 "also": [f"{one.area:.2f} on {one.n_true} of {one.on}" for one in own[:-1]],
                 "taught": taught(word),
                 "trust": None if trust is None else round(float(trust[word]), 3),
-                "may_be_said": counts is not None and counts.area >= LEAST_AREA,
+                "may_be_said": counts is not None and counts.area >= MIN_AREA,
             }
         )
     return rows
@@ -138,9 +138,9 @@ def card_page(title: str, rows: Sequence[Mapping[str, object]], weak: Sequence[s
         f"# {title}",
         "",
         f"What it is still bad at: {worst or 'nothing that was measured'}. "
-        f"These and {max(len(below) - WORST_NAMED, 0)} more are below {LEAST_AREA:.2f} and never said.",
+        f"These and {max(len(below) - WORST_NAMED, 0)} more are below {MIN_AREA:.2f} and never said.",
         *weak,
-        f"{len(said)} of {len(rows)} words may be said: each has a held-out area under the curve of at least {LEAST_AREA:.2f}. "
+        f"{len(said)} of {len(rows)} words may be said: each has a held-out area under the curve of at least {MIN_AREA:.2f}. "
         f"{len(below)} are below it, {len(unmeasured)} could not be measured; neither are said unless a person gives them.",
         "",
         "| word | area under the curve | images with it | measured on | also measured | taught by |",

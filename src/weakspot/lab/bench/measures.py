@@ -13,8 +13,8 @@ from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice, matches
 from weakspot.lab.bench.problem import KnownSlice
 
-MOST_SLICES = 5
-LEAST_AGREEMENT = 0.5
+MAX_SLICES = 5
+MIN_AGREEMENT = 0.5
 SameMeaning = Callable[[str, str], bool]
 
 
@@ -43,7 +43,7 @@ def best_precision(
     samples: SampleSet,
     *,
     count: int,
-    n_tried: int = MOST_SLICES,
+    n_tried: int = MAX_SLICES,
 ) -> float:
     """Return the precision of the best of a method's first slices of the class on the given samples; 0 without slices.
 

@@ -34,7 +34,7 @@ from weakspot.run.wiring import build_classifier, build_engine
 
 TRAINING_SHARE = 0.4
 RARE_SHARE = 0.05
-LEAST_GAP = 0.1
+MIN_GAP = 0.1
 COLOUR_WORDS = ("red", "green", "yellow", "orange", "brown", "pink", "golden", "white", "purple")
 GROCERY_WORDS: Mapping[str, tuple[str, ...]] = {
     "Granny-Smith": ("green", "granny smith"),
@@ -123,7 +123,7 @@ def photograph_problems(
     prepared = _prepare(source, folder, progress)
     for number, kind in enumerate(source.hidden):
         problem = _problem(source, prepared, kind, number, seed)
-        if _gap(problem) >= LEAST_GAP:
+        if _gap(problem) >= MIN_GAP:
             yield problem
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from weakspot.core.record import Record
 from weakspot.core.slices import FailureSlice
 from weakspot.lab.bench.measures import (
-    LEAST_AGREEMENT,
+    MIN_AGREEMENT,
     NameVerdict,
     SameMeaning,
     agreement,
@@ -108,7 +108,7 @@ def _truth_score(
         key=lambda one: one[:2],
     )
     best = agreeing[-1] if agreeing else None
-    is_confirmed = best is not None and best[0] >= LEAST_AGREEMENT
+    is_confirmed = best is not None and best[0] >= MIN_AGREEMENT
     named = (
         judge_name(best[2], truth, same_meaning)
         if best is not None and is_confirmed and best[2].name is not None and truth.words
@@ -117,7 +117,7 @@ def _truth_score(
     return TruthScore(
         precision_at_10=best_precision(candidates, truth, held_out, count=10),
         precision_at_25=best_precision(candidates, truth, held_out, count=25),
-        is_found=any(agreement(found, truth, held_out) >= LEAST_AGREEMENT for found in candidates),
+        is_found=any(agreement(found, truth, held_out) >= MIN_AGREEMENT for found in candidates),
         is_confirmed=is_confirmed,
         said=best[2].title if best is not None and is_confirmed else "",
         name=named,

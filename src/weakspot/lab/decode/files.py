@@ -28,7 +28,7 @@ COLUMNS = (
     "sha256",
     "synthetic",
 )
-MOST_ROWS = 3
+MAX_ROWS = 3
 CELL_SIDE = 140
 FRAME = 4
 WRONG, RIGHT = (196, 42, 42), (64, 140, 84)
@@ -70,7 +70,7 @@ def decoded_sheet(result: DecodeResult) -> Image.Image:
     """
     points = result.facts.points
     n_columns = len(points) // 2
-    n_rows = min(MOST_ROWS, len(result.draws[0]))
+    n_rows = min(MAX_ROWS, len(result.draws[0]))
     cells: list[list[Image.Image | None]] = []
     captions: list[list[str]] = []
     for start in (0, n_columns):

@@ -17,8 +17,8 @@ from weakspot.core.slices import FailureSlice
 from weakspot.data.embed import embed_phrases
 from weakspot.run.preparation import CLIP, Prepared
 
-SMALLEST_ANGLE = 1e-6
-LARGEST_ALPHA = 1.0
+MIN_ANGLE = 1e-6
+MAX_ALPHA = 1.0
 
 
 def slerp(first: AnyArray, second: AnyArray, alpha: float) -> FloatArray:
@@ -40,19 +40,17 @@ def slerp(first: AnyArray, second: AnyArray, alpha: float) -> FloatArray:
     >>> slerp(np.array([2.0, 0.0]), np.array([0.0, 1.0]), 0.0).tolist()
     [1.0, 0.0]
     """
-    if not 0.0 <= alpha <= LARGEST_ALPHA:
+    if not 0.0 <= alpha <= MAX_ALPHA:
         raise ConfigError("The share of a rotation lies between 0 and 1.", given=alpha)
     start, end = _unit(first), _unit(second)
     if start.shape != end.shape:
         raise ConfigError("Embeddings of two spaces cannot be mixed.", given=(len(start), len(end)))
     # The angle from both distances is exact for nearly parallel and nearly opposite embeddings, where its cosine is not.
     angle = 2.0 * np.arctan2(np.linalg.norm(start - end), np.linalg.norm(start + end))
-    if angle < SMALLEST_ANGLE:
+    if angle < MIN_ANGLE:
         return np.asarray(start, dtype=np.float32)
     across = (
-        _across(start, end)
-        if angle > np.pi - SMALLEST_ANGLE
-        else _unit(end - (end @ start) * start)
+        _across(start, end) if angle > np.pi - MIN_ANGLE else _unit(end - (end @ start) * start)
     )
     rotated = np.cos(alpha * angle) * start + np.sin(alpha * angle) * across
     return np.asarray(_unit(rotated), dtype=np.float32)

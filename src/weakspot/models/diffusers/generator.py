@@ -60,7 +60,7 @@ def taken_out(source: PipelineSource, pipeline: Any) -> SafetyChecker | None:
 
 
 SAFETY = ("record", "off")
-_LONGEST_PROMPT = 512
+_MAX_PROMPT_LENGTH = 512
 
 
 def is_editor(class_name: str) -> bool:
@@ -202,7 +202,7 @@ class DiffusersGenerator(Sendable):
         for prompt in prompts:
             with self._source.quiet():
                 n_over = [
-                    len(part(prompt).input_ids) - min(part.model_max_length, _LONGEST_PROMPT)
+                    len(part(prompt).input_ids) - min(part.model_max_length, _MAX_PROMPT_LENGTH)
                     for part in tokenizers
                 ]
             if n_over and min(n_over) > 0:

@@ -10,7 +10,7 @@ import numpy as np
 from PIL import Image
 
 from weakspot.core.arrays import AnyArray, ByteArray, FloatArray, IntArray, unit_rows
-from weakspot.core.assistants import LEAST_AREA
+from weakspot.core.assistants import MIN_AREA
 from weakspot.core.errors import ConfigError, ModelError
 from weakspot.core.registry import Sendable
 from weakspot.core.run import Progress
@@ -160,7 +160,7 @@ def judged(phrases: Sequence[str], trust: FloatArray) -> FloatArray:
     found = [areas.get(bare_phrase(phrase)) for phrase in phrases]
     return np.array(
         [
-            own if area is None else float(area >= LEAST_AREA)
+            own if area is None else float(area >= MIN_AREA)
             for area, own in zip(found, trust, strict=True)
         ],
         dtype=np.float32,

@@ -198,7 +198,7 @@ IMAGE_TOWER = RegistryFile(
     license="MIT",
 )
 IMAGES_A_CALL = 2
-MOST_CALLS = 4
+MAX_CALLS = 4
 AUTO, FLOAT32, INT8, FLOAT16 = PRECISIONS = ("auto", "float32", "int8", "float16")
 
 
@@ -330,7 +330,7 @@ class OpenTower:
 
     def __init__(self, path: Path, *, provider: Provider, threads: int = 0) -> None:
         n_threads = threads or available_cores()
-        self._n_calls = min(n_threads, MOST_CALLS) if provider is PROCESSOR else 1
+        self._n_calls = min(n_threads, MAX_CALLS) if provider is PROCESSOR else 1
         self._session = make_session(
             path,
             threads=-(-n_threads // self._n_calls) if provider is PROCESSOR else threads,

@@ -26,8 +26,8 @@ from weakspot.models.text_side import read_arrays
 MICROSOFT = "com.microsoft"
 MIDDLE = 128  # zero of values that may have either sign
 TOP = 255
-SMALLEST_SCALE = 1e-9
-LARGEST_CODE = 127
+MIN_SCALE = 1e-9
+MAX_CODE = 127
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,7 @@ class Product:
     def with_rows_times(self, factor: FloatArray) -> "Product":
         """Return the weights for inputs that were divided by a factor [k]; exact for whole factors wherever codes stay within int8."""
         larger = self.codes.astype(np.float32) * factor[:, None]
-        excess = np.maximum(np.abs(larger).max(axis=0) / LARGEST_CODE, 1.0).astype(np.float32)
+        excess = np.maximum(np.abs(larger).max(axis=0) / MAX_CODE, 1.0).astype(np.float32)
         codes = np.round(larger / excess).astype(np.int8)
         return Product(codes=codes, scale=np.asarray(self.scale * excess, dtype=np.float32))
 
@@ -124,7 +124,7 @@ class GraphBuilder:
         lowest = self.add("ReduceMin", [rows, axis], keepdims=1)
         above = self.add("Mul", [highest, self.constant([1.0 / (TOP - zero)])])
         below = self.add("Mul", [lowest, self.constant([-1.0 / zero])])
-        return self.add("Max", [above, below, self.constant([SMALLEST_SCALE])])
+        return self.add("Max", [above, below, self.constant([MIN_SCALE])])
 
     def model(self, *, given: Any, found: Any) -> Any:
         """Return the ONNX model with one input and one output."""

@@ -33,8 +33,8 @@ from weakspot.models.text_side import read_arrays
 THRESHOLDS = (0.2, 0.35, 0.5)
 N_CUTS = 2
 WEAK_LINK = 1e-5
-FEWEST_CELLS = 3
-MOST_SHARE = 0.9
+MIN_CELLS = 3
+MAX_SHARE = 0.9
 SAME_REGION = 0.92
 FINER = 4
 _N_LEVELS = 12
@@ -115,7 +115,7 @@ def _pieces(values: FloatArray, order: int) -> Iterator[Region]:
     labels, n_pieces = ndimage.label(values > 0)
     for number in range(1, n_pieces + 1):
         cells = ndimage.binary_fill_holes(labels == number)
-        if FEWEST_CELLS <= cells.sum() <= MOST_SHARE * cells.size:
+        if MIN_CELLS <= cells.sum() <= MAX_SHARE * cells.size:
             strength = np.where((labels > 0) & (labels != number), -0.5, values / top)
             strength = np.where(cells & (strength <= 0), 0.1, strength)
             yield Region(
@@ -460,7 +460,7 @@ def _lab(pixels: ByteArray) -> FloatArray:
 
 MARGIN = 0.22
 NEAR_ENOUGH = 0.9
-LEAST_WINDOW = 32
+MIN_WINDOW = 32
 
 TokensOf = Callable[[Image.Image], FloatArray]
 Window = tuple[int, int, int, int]
@@ -564,7 +564,7 @@ def window_around(cells: BoolArray, shape: tuple[int, ...]) -> Window | None:
     top, bottom = rows[0] / side * height, (rows[-1] + 1) / side * height
     left, right = columns[0] / side * width, (columns[-1] + 1) / side * width
     length = max(bottom - top, right - left) * (1 + 2 * MARGIN)
-    if length >= NEAR_ENOUGH * max(height, width) or length < LEAST_WINDOW:
+    if length >= NEAR_ENOUGH * max(height, width) or length < MIN_WINDOW:
         return None
     down, across = _fitted(top, bottom, length, height), _fitted(left, right, length, width)
     return down[0], across[0], down[1], across[1]
@@ -588,9 +588,9 @@ def _cells_within(cells: BoolArray, window: Window, shape: tuple[int, ...]) -> B
 
 VERSION = 1
 USED_SIDE = 448
-SMALLEST_SIDE = 16
+MIN_SIDE = 16
 NOTHING = "nothing in the image stands out"
-TOO_SMALL = f"the image is smaller than {SMALLEST_SIDE} pixels"
+TOO_SMALL = f"the image is smaller than {MIN_SIDE} pixels"
 
 
 class EmbeddedSegmenter(Sendable):
@@ -650,7 +650,7 @@ class EmbeddedSegmenter(Sendable):
 
     def _mask(self, image: Image.Image) -> ObjectMask:
         pixels = np.array(image, dtype=np.uint8)
-        if min(image.size) < SMALLEST_SIDE:
+        if min(image.size) < MIN_SIDE:
             return _refused(pixels.shape, TOO_SMALL)
         found = found_object(pixels, self._tokens.of, self._gate)
         if found is None:

@@ -41,13 +41,13 @@ RECOGNISER = RegistryFile(
 FILES = (DETECTOR, RECOGNISER)
 READER = "ppocr-v6-small-1"
 SIDE = 480
-MOST_LINES = 12
+MAX_LINES = 12
 _GRID = 32
 _CORE = 0.3
-_LEAST_CONFIDENCE = 0.5
+_MIN_CONFIDENCE = 0.5
 _GROWTH = 1.6
-_LEAST_SIDE = 3.0
-_LINE_HEIGHT, _LEAST_WIDTH, _MOST_WIDTH = 48, 32, 1600
+_MIN_SIDE = 3.0
+_LINE_HEIGHT, _MIN_WIDTH, _MAX_WIDTH = 48, 32, 1600
 _UPRIGHT = 1.5
 
 
@@ -121,7 +121,7 @@ class TextReader(Sendable):
 
     def _read(self, image: Image.Image) -> tuple[TextLine, ...]:
         boxes = self._detect(image)
-        found = (self._recognise(image, box) for box in boxes[:MOST_LINES])
+        found = (self._recognise(image, box) for box in boxes[:MAX_LINES])
         return tuple(line for line in found if line.text)
 
     def _detect(self, image: Image.Image) -> list[_Box]:
@@ -211,12 +211,12 @@ def _boxes(cores: AnyArray) -> Iterator[_Box]:
     n_parts, parts = cv2.connectedComponents((cores > _CORE).astype(np.uint8), connectivity=8)
     for number in range(1, n_parts):
         down, across = np.nonzero(parts == number)
-        if float(cores[down, across].mean()) < _LEAST_CONFIDENCE:
+        if float(cores[down, across].mean()) < _MIN_CONFIDENCE:
             continue
         places = np.stack([across, down], axis=1).astype(np.float32)
         centre, (wide, high), angle = cv2.minAreaRect(places)
         wide, high = wide + 1, high + 1  # from middles of pixels to their ends
-        if min(wide, high) < _LEAST_SIDE:
+        if min(wide, high) < _MIN_SIDE:
             continue
         grown = _GROWTH * wide * high / (2 * (wide + high))
         size = (wide + 2 * grown, high + 2 * grown)
@@ -241,7 +241,7 @@ def _cut_out(image: Image.Image, corners: DoubleArray) -> Image.Image:
     high = float(np.linalg.norm(places[3] - places[0]))
     if high >= _UPRIGHT * wide:
         places, wide, high = np.roll(places, -1, axis=0), high, wide
-    width = int(np.clip(round(_LINE_HEIGHT * wide / max(high, 1.0)), _LEAST_WIDTH, _MOST_WIDTH))
+    width = int(np.clip(round(_LINE_HEIGHT * wide / max(high, 1.0)), _MIN_WIDTH, _MAX_WIDTH))
     upper_left, upper_right, lower_right, lower_left = places
     quad = tuple(np.concatenate([upper_left, lower_left, lower_right, upper_right]).tolist())
     return image.transform(

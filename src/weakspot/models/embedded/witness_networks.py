@@ -427,7 +427,7 @@ _OBJECT_INPUT = Preprocessing(
 _OBJECT_EPSILON = 1e-3
 _HALVING = frozenset({1, 3, 5, 11})
 _N_BLOCKS = 16
-_LEAST_OBJECT_KEPT, _MOST_OBJECTS_KEPT = 0.001, 40
+_MIN_OBJECT_KEPT, _MAX_OBJECTS_KEPT = 0.001, 40
 
 
 class ObjectsNetwork(WitnessNetwork):
@@ -451,7 +451,7 @@ class ObjectsNetwork(WitnessNetwork):
         write_efficientnet(read_arrays_of_torch(fetched[OBJECT_WEIGHTS]), target)
 
     def write_row(self, numbers: FloatArray) -> str:
-        return json.dumps(likely_ones(numbers, least=_LEAST_OBJECT_KEPT, most=_MOST_OBJECTS_KEPT))
+        return json.dumps(likely_ones(numbers, least=_MIN_OBJECT_KEPT, most=_MAX_OBJECTS_KEPT))
 
 
 def write_efficientnet(
@@ -569,7 +569,7 @@ _SCENE_EPSILON = 1e-5
 _STAGES = (1, 2, 3, 4)
 _PREFIX = "module."
 _OUTDOORS = "2"
-_LEAST_SCENE_KEPT, _MOST_SCENES_KEPT = 0.001, 60
+_MIN_SCENE_KEPT, _MAX_SCENES_KEPT = 0.001, 60
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -609,7 +609,7 @@ class ScenesNetwork(WitnessNetwork):
         write_wide_resnet(read_arrays_of_torch(fetched[SCENE_WEIGHTS]), responses, target)
 
     def write_row(self, numbers: FloatArray) -> str:
-        scenes = likely_ones(numbers[:N_SCENES], least=_LEAST_SCENE_KEPT, most=_MOST_SCENES_KEPT)
+        scenes = likely_ones(numbers[:N_SCENES], least=_MIN_SCENE_KEPT, most=_MAX_SCENES_KEPT)
         responses = [round(float(value), 2) for value in numbers[N_SCENES:]]
         return json.dumps({"scenes": scenes, "attributes": responses})
 

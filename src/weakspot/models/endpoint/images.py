@@ -36,7 +36,7 @@ from weakspot.models.endpoint.requests import (
 from weakspot.models.loading import LoadedOnce
 from weakspot.models.model_hash import model_id
 
-MOST_AT_A_TIME = 16
+MAX_AT_A_TIME = 16
 AUTO, AUTO_SIDE = "auto", 1024
 _SIZE = re.compile(r"([1-9]\d{0,3})x([1-9]\d{0,3})")
 
@@ -92,7 +92,7 @@ class ImageSettings:
     price_per_image: Annotated[float, Bounds(ge=0, le=1e6)] | None = None
     currency: str = "USD"
     max_images: Annotated[int, Bounds(ge=0, le=10**9)] = 1000
-    concurrency: Annotated[int, Bounds(ge=1, le=MOST_AT_A_TIME)] = 4
+    concurrency: Annotated[int, Bounds(ge=1, le=MAX_AT_A_TIME)] = 4
     n_retries: Annotated[int, Bounds(ge=0, le=100)] = 3
     first_wait_seconds: Annotated[float, Bounds(ge=0, le=3600)] = 1.0
     timeout_seconds: Annotated[float, Bounds(ge=0.001, le=86400)] = 120.0
@@ -134,7 +134,7 @@ def image_settings(url: str, model: str, given: ImageOptions) -> ImageSettings:
 
 
 GENERATIONS_PATH = "/images/generations"
-MOST_BYTES = 64 << 20
+MAX_BYTES = 64 << 20
 N_SEEDS = 1 << 31
 UNSAFE, REWRITTEN = "unsafe", "rewritten"
 REVISED_PROMPT = "revised_prompt"
@@ -405,13 +405,13 @@ class EndpointImageGenerator(Sendable):
                 )
             jitter = generator(seed, "image endpoint address", prompt)
             return fetch_bytes(
-                self._client, address, retries=self._retries, jitter=jitter, most_bytes=MOST_BYTES
+                self._client, address, retries=self._retries, jitter=jitter, most_bytes=MAX_BYTES
             )
         raise self._no_image("holds neither b64_json nor url", b"")
 
     def _decode(self, text: str) -> bytes:
-        if len(text) > MOST_BYTES * 4 // 3 + 4:
-            raise self._no_image(f"holds more than {MOST_BYTES} bytes", text[:_SHOWN].encode())
+        if len(text) > MAX_BYTES * 4 // 3 + 4:
+            raise self._no_image(f"holds more than {MAX_BYTES} bytes", text[:_SHOWN].encode())
         try:
             return base64.b64decode("".join(text.split()), validate=True)
         except (binascii.Error, ValueError) as error:

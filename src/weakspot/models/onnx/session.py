@@ -295,7 +295,7 @@ def run_session(
 
 PROCESSOR_BATCH = 8
 GRAPHICS_BATCH = 32
-LARGEST_BATCH = 256
+MAX_BATCH = 256
 _MEMORY_SHARE = 0.25
 _BYTES_AN_IMAGE = 64 << 20  # activations of a vision transformer at 224 x 224, generously
 _USUAL_SIDE = 224
@@ -317,7 +317,7 @@ def fitting_batch(provider: Provider, *, side: int | None, memory: int | None = 
     >>> fitting_batch(PROCESSOR, side=224, memory=64 << 30), fitting_batch(PROCESSOR, side=224, memory=1 << 30)
     (8, 4)
     """
-    most = LARGEST_BATCH if provider.has_half else PROCESSOR_BATCH
+    most = MAX_BATCH if provider.has_half else PROCESSOR_BATCH
     known = memory if memory is not None else memory_of(provider)
     if known is None:
         return min(most, GRAPHICS_BATCH)

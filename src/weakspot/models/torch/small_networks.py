@@ -20,7 +20,7 @@ NetworkShape = Literal[
 ]
 SHAPES: tuple[NetworkShape, ...] = get_args(NetworkShape)
 PURPOSE = "small networks"
-LARGEST_PASS = 1024
+MAX_PASS = 1024
 GRADIENT_NORM = 2.0
 
 
@@ -96,8 +96,8 @@ class ShapedNetwork:
 
         found = []
         with torch.inference_mode(), _one_thread():
-            for first in range(0, max(len(images), 1), LARGEST_PASS):
-                found.append(module(_image_tensor(images[first : first + LARGEST_PASS])).numpy())
+            for first in range(0, max(len(images), 1), MAX_PASS):
+                found.append(module(_image_tensor(images[first : first + MAX_PASS])).numpy())
         return np.concatenate(found)
 
 

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-MOST_LETTERS = 120
-MOST_KEY_LETTERS = 40
-MOST_ITEMS = 32
-MOST_DIGITS = 12
+MAX_LETTERS = 120
+MAX_KEY_LETTERS = 40
+MAX_ITEMS = 32
+MAX_DIGITS = 12
 _ANY_TEXT: Mapping[str, Any] = {"type": "string"}
 _LITERALS = {"boolean": ("true", "false"), "null": ("null",)}
 
@@ -70,7 +70,7 @@ class Text(Expected):
     """The inside of a string."""
 
     least: int = 1
-    most: int = MOST_LETTERS
+    most: int = MAX_LETTERS
     n_letters: int = 0
 
     def take(self, letter: str) -> State | None:
@@ -109,7 +109,7 @@ class Number(Expected):
         )
         return (
             (replace(self, written=self.written + letter),)
-            if fits and len(self.written) < MOST_DIGITS
+            if fits and len(self.written) < MAX_DIGITS
             else None
         )
 
@@ -144,7 +144,7 @@ class Items(Expected):
             value,
             MaySpace(),
             OneOf(rests=(":",)),
-            Text(most=MOST_KEY_LETTERS),
+            Text(most=MAX_KEY_LETTERS),
             OneOf(rests=('"',)),
         )
 
@@ -161,7 +161,7 @@ class Value(Expected):
             return Number(is_whole=kind == "integer").take(letter)
         if kind == "array" and letter == "[":
             items = schema.get("items")
-            least, most = int(schema.get("minItems", 0)), int(schema.get("maxItems", MOST_ITEMS))
+            least, most = int(schema.get("minItems", 0)), int(schema.get("maxItems", MAX_ITEMS))
             return (
                 Items(
                     schema=items if isinstance(items, Mapping) else _ANY_TEXT,
@@ -174,7 +174,7 @@ class Value(Expected):
             return _object(schema)
         if kind == "string" and letter == '"':
             least = int(schema.get("minLength", 1))
-            return (Text(least=least, most=max(least, int(schema.get("maxLength", MOST_LETTERS)))),)
+            return (Text(least=least, most=max(least, int(schema.get("maxLength", MAX_LETTERS)))),)
         return None
 
 
@@ -248,7 +248,7 @@ def _kind(schema: Mapping[str, Any]) -> str:
 def _array(schema: Mapping[str, Any]) -> Items:
     inner = schema.get("items")
     least = int(schema.get("minItems", 0))
-    most = max(least, int(schema.get("maxItems", MOST_ITEMS)))
+    most = max(least, int(schema.get("maxItems", MAX_ITEMS)))
     return Items(
         schema=inner if isinstance(inner, Mapping) else _ANY_TEXT, close="]", least=least, most=most
     )
@@ -265,7 +265,7 @@ def _object(schema: Mapping[str, Any]) -> State:
                 schema=inner,
                 close="}",
                 least=least,
-                most=max(least, int(schema.get("maxProperties", MOST_ITEMS))),
+                most=max(least, int(schema.get("maxProperties", MAX_ITEMS))),
             ),
         )
     expected: list[Expected] = []

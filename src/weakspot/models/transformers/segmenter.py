@@ -17,7 +17,7 @@ from weakspot.models.transformers.source import TransformersSettings, Transforme
 
 PROMPT = "a photo of a {class}"
 INSIDE = 0.5
-LEAST_SHARE = 0.002
+MIN_SHARE = 0.002
 BY_WORDS = frozenset({"clipseg"})
 BY_CONCEPT = frozenset({"sam3"})
 BY_POINT = frozenset({"sam", "sam2", "sam2_video", "sam_hq", "edgetam"})
@@ -96,7 +96,7 @@ class TransformersSegmenter(Sendable):
             coverage, quality = self._ask(self, image, class_name)
         fitted = _fitted(coverage, image.size)
         refused = ""
-        if (fitted > INSIDE).mean() < LEAST_SHARE:
+        if (fitted > INSIDE).mean() < MIN_SHARE:
             refused = NOTHING
         elif quality < self._least_quality:
             refused = f"the model gives its mask the quality {quality:.2f}"

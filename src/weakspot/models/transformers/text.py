@@ -15,7 +15,7 @@ from weakspot.models.transformers import json_grammar
 from weakspot.models.transformers.source import TransformersSettings, TransformersSource
 
 LANGUAGE_MODEL = "AutoModelForCausalLM"
-LARGEST_TEMPERATURE = 10.0
+MAX_TEMPERATURE = 10.0
 FEW_TOKENS = 16
 TRIED_FIRST = 64
 SHARES_BEFORE_HURRY = (0.6, 0.8)
@@ -60,7 +60,7 @@ class TransformersTextGenerator(Sendable):
         if (
             isinstance(temperature, bool)
             or not isinstance(temperature, int | float)
-            or not 0.0 <= temperature <= LARGEST_TEMPERATURE
+            or not 0.0 <= temperature <= MAX_TEMPERATURE
         ):
             raise ConfigError(
                 "The temperature must be a number from 0 to 10.",

@@ -245,7 +245,7 @@ def family_lines(family: FamilyRefinement) -> Iterator[str]:
 PAGE, TEXT, DATA, SHEET = "refinement.html", "refinement.md", "refinement.json", "refinement.png"
 HEAD_FILE = "refined_head.safetensors"
 CELL_SIDE = 112
-MOST_ROWS = 24
+MAX_ROWS = 24
 ALT = "The first generated images of every prompt that was trained on"
 
 
@@ -297,7 +297,7 @@ def write_refined_family(refined: RefinedProjects, folder: Path) -> tuple[Path, 
 
 def contact_sheet(shown: Mapping[str, Sequence[Image.Image]]) -> Image.Image | None:
     """Return the first images of every prompt, one row a prompt; None if there are none."""
-    rows = [(prompt, list(images)) for prompt, images in shown.items() if images][:MOST_ROWS]
+    rows = [(prompt, list(images)) for prompt, images in shown.items() if images][:MAX_ROWS]
     if not rows:
         return None
     width = max(len(images) for _, images in rows)

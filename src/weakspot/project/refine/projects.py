@@ -38,7 +38,7 @@ from weakspot.run.stage_clock import command_line, library_versions
 from weakspot.store.array_files import folder_name
 from weakspot.store.embeddings import EmbeddingCache, KeyedRows
 
-MOST_SEEDS = 2**31
+MAX_SEEDS = 2**31
 IMAGES_A_CALL = 16
 
 ImageOf = Callable[[str], Image.Image]
@@ -244,7 +244,7 @@ class ProjectImages:
         return SeedSeries(
             terms.generator,
             lambda class_name, prompt, place: (
-                child_seed(terms.seed, "refine", class_name, prompt, str(place)) % MOST_SEEDS
+                child_seed(terms.seed, "refine", class_name, prompt, str(place)) % MAX_SEEDS
             ),
             least=terms.settings.least_parents,
         )
@@ -275,7 +275,7 @@ def measured_ids(prepared: Prepared) -> frozenset[str]:
     return frozenset(dataset.sample_ids(dataset.rows_of(Split.VALIDATION, Split.TEST)))
 
 
-MOST_SHOWN = 6
+MAX_SHOWN = 6
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -452,9 +452,7 @@ def _store(
 def _shown(
     images: ProjectImages, prompts: Sequence[tuple[str, str]]
 ) -> dict[str, list[Image.Image]]:
-    return {
-        text: images.shown(Prompt(class_name, text), MOST_SHOWN) for class_name, text in prompts
-    }
+    return {text: images.shown(Prompt(class_name, text), MAX_SHOWN) for class_name, text in prompts}
 
 
 def _made_from(

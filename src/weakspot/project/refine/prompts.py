@@ -223,7 +223,7 @@ def _values(subject: Subject, shared: set[str], request: RefineRequest) -> tuple
 
 
 METHOD = "directions"
-MOST_SHOWN = 5
+MAX_SHOWN = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -285,7 +285,7 @@ def refine_prompts(
     if not telling:
         raise NotEnoughDataError(
             "Every value that failures show is as common among right samples, so there is nothing to generate.",
-            given=[f"{one.class_name}: {one.value}" for one in names][:MOST_SHOWN],
+            given=[f"{one.class_name}: {one.value}" for one in names][:MAX_SHOWN],
             fix="Ask for other kinds of attribute (--kinds), or configure a language model ([language]).",
         )
     ranked = [
@@ -297,7 +297,7 @@ def refine_prompts(
         first = next(iter(found.refused.values()))
         raise RefusedPromptError(
             f"The image generator can generate none of the {len(found.refused)} values that failures show.",
-            given=[prompt.text for prompt in found.refused][:MOST_SHOWN],
+            given=[prompt.text for prompt in found.refused][:MAX_SHOWN],
             fix=first.fix or first.what,
         )
     counts = {Prompt(one.class_name, sentence(one.phrase)): one.excess for one in telling}

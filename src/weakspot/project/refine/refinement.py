@@ -284,7 +284,7 @@ def _record(name: str, arm: _Arm, measured: dict[str, CorrectMask]) -> RefinedAr
     )
 
 
-FEWEST_MODELS = 2
+MIN_MODELS = 2
 TEST, SEED, HELD_OUT = 0, 1, 2
 """Places in the figures of a model."""
 
@@ -445,7 +445,7 @@ def refine_family(
 
 def _refuse(family: Family, source: str | None) -> None:
     names = [member.name for member in family.members]
-    if len(names) < FEWEST_MODELS or len(set(names)) != len(names):
+    if len(names) < MIN_MODELS or len(set(names)) != len(names):
         raise ConfigError(
             "A collective refinement needs two or more projects with different names.", given=names
         )

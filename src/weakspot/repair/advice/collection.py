@@ -11,8 +11,8 @@ from weakspot.core.dataset import Split
 from weakspot.core.failures import FailureCriterion, Side
 from weakspot.core.samples import SampleSet
 from weakspot.repair.advice.kinds import (
-    LEAST_SEEN,
-    MOST_FITTED,
+    MAX_FITTED,
+    MIN_SEEN,
     ImageKind,
     fit_probe,
     held_out_scores,
@@ -23,7 +23,7 @@ from weakspot.repair.advice.kinds import (
 from weakspot.repair.advice.learning_curve import Forecast
 from weakspot.repair.collecting_needs import pool_rows
 
-LEAST_LISTED = 40
+MIN_LISTED = 40
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -69,7 +69,7 @@ def choose_from_pool(
             (rows, np.where(is_typical, belief, -likeness), ~is_typical, ~is_labelled)
         )
         rows, is_labelled = rows[order], is_labelled[order]
-    n_listed = max(LEAST_LISTED, 2 * n_wanted)
+    n_listed = max(MIN_LISTED, 2 * n_wanted)
     return PoolChoice(
         rows=rows[:n_listed],
         is_labelled=is_labelled[:n_listed],
@@ -109,9 +109,9 @@ def _scores(
     space = space_of(samples)
     if space is None:
         return None
-    own = with_embedding(samples, even_part(kind.rows, MOST_FITTED), space)
-    others = with_embedding(samples, even_part(_others(kind, samples), MOST_FITTED), space)
-    if len(own) < LEAST_SEEN or len(others) < LEAST_SEEN:
+    own = with_embedding(samples, even_part(kind.rows, MAX_FITTED), space)
+    others = with_embedding(samples, even_part(_others(kind, samples), MAX_FITTED), space)
+    if len(own) < MIN_SEEN or len(others) < MIN_SEEN:
         return None
     own_scores, _ = held_out_scores(samples, own, others, space, seed=seed)
     head = fit_probe(samples.embeddings(space, own), samples.embeddings(space, others))
@@ -143,8 +143,8 @@ def _others(kind: ImageKind, samples: SampleSet) -> IntArray:
     return np.asarray(rows[is_other], dtype=np.int64)
 
 
-LEAST_GAIN = 0.05
-MOST_LOST = 0.5
+MIN_GAIN = 0.05
+MAX_LOST = 0.5
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -173,12 +173,12 @@ class CollectionNeed:
         n_kind = len(self.kind.rows)
         n_others = len(self.kind.discovery) - n_kind
         lost = -self.forecast.elsewhere * n_others
-        return lost > MOST_LOST * max(self.forecast.gain * n_kind, 0.0)
+        return lost > MAX_LOST * max(self.forecast.gain * n_kind, 0.0)
 
     @property
     def may_help(self) -> bool:
         """Return whether more images are worth having: a gain is expected that others do not pay for, or nothing is known of it."""
         if self.forecast is None:
             return True
-        is_gain = self.forecast.helps or self.forecast.gain >= LEAST_GAIN
+        is_gain = self.forecast.helps or self.forecast.gain >= MIN_GAIN
         return is_gain and not self.moves_errors

@@ -24,7 +24,7 @@ from weakspot.repair.labels import (
 from weakspot.report.wording import points
 from weakspot.store.atomic import write_bytes
 
-LEAST_TOLD = 0.005
+MIN_TOLD = 0.005
 
 
 def gain_words(interval: Interval) -> str:
@@ -61,7 +61,7 @@ def expectation(wish: CollectionNeed) -> str:
     if wish.forecast is None:
         return f"the gain cannot be predicted: {wish.why_none}"
     told = f"expected {gain_words(wish.forecast.interval)} on these images"
-    if abs(wish.forecast.elsewhere) >= LEAST_TOLD:
+    if abs(wish.forecast.elsewhere) >= MIN_TOLD:
         told += f", about {points(wish.forecast.elsewhere)} on others"
     return told
 

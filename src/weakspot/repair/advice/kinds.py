@@ -20,8 +20,8 @@ from weakspot.run.preparation import CLIP, FEATURES
 
 PROBE = HeadTrainer(penalty=1e-2, tolerance=1e-3)
 N_FOLDS = 5
-LEAST_SEEN = 5
-MOST_FITTED = 1_000
+MIN_SEEN = 5
+MAX_FITTED = 1_000
 MEMBERS_PASSED = 0.9
 
 
@@ -64,7 +64,7 @@ def held_out_scores(
         folds.append((rng.permutation(len(names)) % N_FOLDS)[codes])
     for fold in range(N_FOLDS):
         fitted = [
-            even_part(rows[one != fold], MOST_FITTED)
+            even_part(rows[one != fold], MAX_FITTED)
             for (rows, _), one in zip(sides, folds, strict=True)
         ]
         if not all(map(len, fitted)):
@@ -91,8 +91,8 @@ def is_like(samples: SampleSet, rows: IntArray, kind: IntArray, *, seed: int) ->
     if space is None:
         return None
     is_known = samples.has_embeddings(space, rows)
-    known, own = rows[is_known], with_embedding(samples, even_part(kind, MOST_FITTED), space)
-    if len(own) < LEAST_SEEN or 0 < len(known) < LEAST_SEEN:
+    known, own = rows[is_known], with_embedding(samples, even_part(kind, MAX_FITTED), space)
+    if len(own) < MIN_SEEN or 0 < len(known) < MIN_SEEN:
         return None
     found = np.zeros(len(rows), dtype=np.bool_)
     if len(known):
@@ -102,7 +102,7 @@ def is_like(samples: SampleSet, rows: IntArray, kind: IntArray, *, seed: int) ->
 
 
 ADVISED = (ClassFindingKind.WHOLE, ClassFindingKind.SHIFT, ClassFindingKind.UNTRAINED)
-MOST_KINDS = 10
+MAX_KINDS = 10
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -178,14 +178,14 @@ class KindFinder:
     def kinds(self) -> tuple[ImageKind, ...]:
         """Return the kinds with the most failures, most first."""
         found = [*self._of_classes(), *self._of_slices()]
-        return tuple(sorted(found, key=lambda kind: -kind.n_failed)[:MOST_KINDS])
+        return tuple(sorted(found, key=lambda kind: -kind.n_failed)[:MAX_KINDS])
 
     def _of_slices(self) -> Iterator[ImageKind]:
         evidence = {entry.slice_id: entry for entry in self.record.evidence}
         slices = sorted(
             self.record.findings(), key=lambda one: -evidence[one.slice_id].failures_inside
         )
-        for slice_ in slices[:MOST_KINDS]:
+        for slice_ in slices[:MAX_KINDS]:
             entry = evidence[slice_.slice_id]
             discovery = self._discovery(slice_)
             rows, failed = self._members(slice_, discovery)

@@ -25,7 +25,7 @@ from weakspot.run.preparation import FEATURES
 
 N_REPEATS = 12
 STEPS = (1, 2, 5, 10, 20, 40, 80)
-LEAST_UNITS = 6
+MIN_UNITS = 6
 HELD_OUT = 1 / 3
 
 Judge = Callable[[FloatArray, AnyArray], BoolArray]
@@ -134,7 +134,7 @@ class LearningCurve:
 def draw_curve(material: CurveMaterial, *, seed: int) -> LearningCurve | None:
     """Return what adding samples of the kind does; None if there are too few of them to hold any out."""
     kind = material.kind
-    if kind.n_units < LEAST_UNITS or not len(material.training):
+    if kind.n_units < MIN_UNITS or not len(material.training):
         return None
     rng = generator(seed, "learning curve")
     orders = [_order(kind.groups, rng) for _ in range(N_REPEATS)]
@@ -213,8 +213,8 @@ LEVEL = 0.9
 ENOUGH = 0.8
 N_DRAWS = 4_000
 PRIOR = 0.5
-LEAST_KEPT = 0.3
-MOST_SHARED = 0.8
+MIN_KEPT = 0.3
+MAX_SHARED = 0.8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -315,15 +315,15 @@ def _deviations(point: CurvePoint) -> DoubleArray:
     total = float(np.mean(own**2))
     by_chance = float(np.mean((differences**2).sum(axis=1) / n_out**2))
     kept = np.sqrt(max(total - by_chance, 0.0) / total) if total > 0 else 0.0
-    shared = min(point.n_added / point.changes.shape[1], MOST_SHARED)
-    return np.asarray(own * max(kept, LEAST_KEPT) / np.sqrt(1.0 - shared), dtype=np.float64)
+    shared = min(point.n_added / point.changes.shape[1], MAX_SHARED)
+    return np.asarray(own * max(kept, MIN_KEPT) / np.sqrt(1.0 - shared), dtype=np.float64)
 
 
-MOST_TRAINING = 1_500
-LEAST_OF_A_PART = 20
-MOST_KIND = 200
-MOST_OTHERS = 1_000
-MOST_CLASSES = 20
+MAX_TRAINING = 1_500
+MIN_OF_A_PART = 20
+MAX_KIND = 200
+MAX_OTHERS = 1_000
+MAX_CLASSES = 20
 TOLERANCE = 1e-3
 
 
@@ -376,7 +376,7 @@ class CurveBuilder:
         own = dataset.class_code(kind.class_name)
         if dataset.task is Task.MULTI_LABEL:
             return np.array([own])
-        if dataset.n_classes <= MOST_CLASSES:
+        if dataset.n_classes <= MAX_CLASSES:
             return np.arange(dataset.n_classes)
         taken = np.bincount(
             predicted_classes(dataset, kind.rows), minlength=dataset.n_classes
@@ -386,7 +386,7 @@ class CurveBuilder:
         taken[own] = np.inf
         if self.criterion.kind == "target" and self.criterion.target in dataset.class_names:
             taken[dataset.class_code(self.criterion.target or "")] = np.inf
-        return np.sort(np.argsort(-taken, kind="stable")[:MOST_CLASSES])
+        return np.sort(np.argsort(-taken, kind="stable")[:MAX_CLASSES])
 
     def _strata(self, rows: IntArray, own: IntArray, codes: IntArray) -> IntArray:
         """Return the part of every training row [n]: its class, and whether it is of the kind."""
@@ -418,7 +418,7 @@ class CurveBuilder:
 
     def _kind(self, kind: ImageKind, codes: IntArray) -> LabelledFeatures:
         known = np.flatnonzero(self.samples.has_embeddings(FEATURES, kind.rows))
-        places = even_part(known, MOST_KIND)
+        places = even_part(known, MAX_KIND)
         return self._labelled(kind.rows[places], codes, was_right=~kind.failed[places])
 
     def _others(self, kind: ImageKind, codes: IntArray) -> LabelledFeatures:
@@ -436,7 +436,7 @@ class CurveBuilder:
         if single:
             is_other &= np.isin(dataset.labels[rows], codes)
         is_other &= self.samples.has_embeddings(FEATURES, rows)
-        places = even_part(np.flatnonzero(is_other), MOST_OTHERS)
+        places = even_part(np.flatnonzero(is_other), MAX_OTHERS)
         return self._labelled(rows[places], codes, was_right=~failed[places])
 
     def _judge(self, codes: IntArray) -> Judge:
@@ -465,20 +465,20 @@ class CurveBuilder:
 
 
 def thinned(rows: IntArray, parts: IntArray) -> tuple[IntArray, DoubleArray]:
-    """Return at most about `MOST_TRAINING` rows, and how many each of them stands for.
+    """Return at most about `MAX_TRAINING` rows, and how many each of them stands for.
 
     Args:
         rows: training rows.
         parts: the part of every row; of small parts all rows stay.
     """
-    if len(rows) <= MOST_TRAINING:
+    if len(rows) <= MAX_TRAINING:
         return rows, np.ones(len(rows))
-    share = MOST_TRAINING / len(rows)
+    share = MAX_TRAINING / len(rows)
     chosen: list[IntArray] = []
     weights: list[DoubleArray] = []
     for part in np.unique(parts):
         own = rows[parts == part]
-        kept = even_part(own, max(LEAST_OF_A_PART, round(share * len(own))))
+        kept = even_part(own, max(MIN_OF_A_PART, round(share * len(own))))
         chosen.append(kept)
         weights.append(np.full(len(kept), len(own) / len(kept)))
     return np.concatenate(chosen), np.concatenate(weights)

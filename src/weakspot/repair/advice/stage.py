@@ -152,8 +152,8 @@ def write_weights(folder: Path, selection: TrainingSelection | None, dataset: Da
 
 
 ADVICE_NOTE = "advice"
-MOST_CURVES = 3
-MOST_COUNTED = 100
+MAX_CURVES = 3
+MAX_COUNTED = 100
 NO_FEATURES = "the features of the last layer are not known"
 NO_TRAINING = "there are no training images"
 NOT_TRIED = "it was tried out for the largest findings only"
@@ -227,7 +227,7 @@ class Advisor:
             start=self._start(),
             penalty=next((one.plan.penalty for one in self.record.repairs if one.arms), None),
         )
-        return {kind.subject: builder.material(kind) for kind in self._kinds[:MOST_CURVES]}
+        return {kind.subject: builder.material(kind) for kind in self._kinds[:MAX_CURVES]}
 
     def _start(self) -> Head | None:
         try:
@@ -431,5 +431,5 @@ def _counted(kind: ImageKind, samples: SampleSet) -> int | None:
         return rows_to_match(len(kind.training), kind.n_class_training, n_inside, n_outside) or None
     dataset, rows = samples.dataset, samples.dataset.rows_of(Split.TRAIN)
     others = [name for name in dataset.class_names if name != kind.class_name]
-    counts = [int(has_class(dataset, rows, name).sum()) for name in others[:MOST_COUNTED]]
+    counts = [int(has_class(dataset, rows, name).sum()) for name in others[:MAX_COUNTED]]
     return max(0, int(np.median(counts)) - len(kind.training)) or None if counts else None

@@ -24,7 +24,7 @@ from weakspot.words.captions import plain_caption
 CLIP = "clip"
 N_LIKELIEST = 2
 CHUNK_ROWS = 8_192
-MOST_ASKED = 10_000
+MAX_ASKED = 10_000
 LIKELY, NEAREST = 1, 2
 
 
@@ -69,7 +69,7 @@ class ClassGuess:
             NEAREST if self._names is not None else 0
         )
         kinds = [kind for kind in (LIKELY | NEAREST, NEAREST, LIKELY) if kind & known == kind]
-        rows = self.training[:: max(1, -(-len(self.training) // MOST_ASKED))]
+        rows = self.training[:: max(1, -(-len(self.training) // MAX_ASKED))]
         truth = self._truth(rows, code)
         if not truth.any():
             return kinds

@@ -137,7 +137,7 @@ def _groups(dataset: Dataset, rows: IntArray, column: str) -> dict[str, IntArray
     return {names[code]: rows[places] for code, places in positions_by(codes).items()}
 
 
-FEWEST_GROUPS = 2
+MIN_GROUPS = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,10 +165,10 @@ class WorstSliceRepairer:
         for part in parts:
             places = [np.searchsorted(rows, group) for group in part.groups]
             groups = tuple(group[is_free[group]] for group in places if is_free[group].any())
-            if len(groups) >= FEWEST_GROUPS:
+            if len(groups) >= MIN_GROUPS:
                 group_objectives.append(groups)
                 is_free[np.concatenate(groups)] = False
-            elif len(places) >= FEWEST_GROUPS:
+            elif len(places) >= MIN_GROUPS:
                 crowded_out.append(part.title)
         if crowded_out:
             remark += f" The samples of {named(crowded_out)} are in the group_objectives of other labels already."
@@ -202,7 +202,7 @@ class WorstClassRepairer:
         dataset, rows = material.training.dataset, material.labelled
         codes, names = class_groups(dataset, rows)
         groups = positions_by(codes)
-        if len(groups) < FEWEST_GROUPS:
+        if len(groups) < MIN_GROUPS:
             raise NotEnoughDataError(
                 "Fewer than two classes have training samples, so none can be the worst.",
                 given=len(groups),
@@ -253,7 +253,7 @@ class GroupDroRepairer:
         codes, _ = value_groups(material.training.dataset, rows, self.column)
         every = positions_by(codes).values()
         groups: list[IntArray] = [group for group in every if len(group) >= self.least]
-        if len(groups) < FEWEST_GROUPS:
+        if len(groups) < MIN_GROUPS:
             raise NotEnoughDataError(
                 f"Fewer than two groups by {self.column!r} have at least {self.least} training samples.",
                 given=len(groups),

@@ -8,10 +8,10 @@ import numpy as np
 from weakspot.core.arrays import FloatArray
 
 SUFFICIENT = 1e-4
-MOST_TRIALS = 25
+MAX_TRIALS = 25
 SHORTEST, LONGEST = 0.1, 0.5
 ROUNDING = 2e-8
-MOST_FLAT = 3
+MAX_FLAT = 3
 GAIN_SHARE = 0.1
 
 
@@ -141,7 +141,7 @@ def minimise(
     goes_on = watcher.goes_on(layer, here.worth)
     for n_steps in range(patience.max_steps + 1):
         direction = pairs.direction(objective, here)
-        if n_flat >= MOST_FLAT or patience.is_over(here, direction):
+        if n_flat >= MAX_FLAT or patience.is_over(here, direction):
             return Descent(layer=layer, n_steps=n_steps, has_converged=True)
         if not goes_on or n_steps == patience.max_steps:
             break
@@ -163,7 +163,7 @@ def _lower(
     slope, length = _product(here.gradient, direction), 1.0
     if not slope < 0:
         return None
-    for _ in range(MOST_TRIALS):
+    for _ in range(MAX_TRIALS):
         step = direction * np.float32(length)
         there = objective.evaluate(layer + step)
         if there.value <= here.value + SUFFICIENT * length * slope:

@@ -151,7 +151,7 @@ def _subtract_targets(
         likely -= targets.T * counted
 
 
-LEAST_TEMPERATURE = 1e-7
+MIN_TEMPERATURE = 1e-7
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -221,7 +221,7 @@ class GroupObjectives:
         return tuple(
             max(
                 part * float(rivals.losses(losses).max()) / np.log(1.0 + len(rivals.groups)),
-                LEAST_TEMPERATURE,
+                MIN_TEMPERATURE,
             )
             for rivals in self._rivals
         )
@@ -242,7 +242,7 @@ class GroupObjectives:
     @property
     def sharpest(self) -> tuple[float, ...]:
         """Return temperatures at which soft maxima are true ones."""
-        return tuple(LEAST_TEMPERATURE for _ in self._rivals)
+        return tuple(MIN_TEMPERATURE for _ in self._rivals)
 
 
 def group_losses(
@@ -260,7 +260,7 @@ def group_losses(
 
 
 HALF_A_SAMPLE = 0.5
-LEAST_BEND = 1e-6
+MIN_BEND = 1e-6
 PATIENCE_STEPS = 20
 
 
@@ -339,7 +339,7 @@ class PenalisedLoss:
         found = np.empty_like(embedding)
         np.multiply(bends, self._coordinates.spectrum, out=found[:, :-1])
         found[:, -1:] = bends
-        found += np.float32(self.penalty_term.strength + LEAST_BEND)
+        found += np.float32(self.penalty_term.strength + MIN_BEND)
         np.divide(embedding if axes is None else axes.T @ embedding, found, out=found)
         if axes is not None:
             found = axes @ found

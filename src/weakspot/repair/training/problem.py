@@ -199,8 +199,8 @@ def _label_matrix(targets: AnyArray, n_classes: int) -> BoolArray:
     return np.asarray(targets, dtype=np.bool_)
 
 
-MOST_WORKERS = 16
-LEAST_PRODUCTS = 5e6
+MAX_WORKERS = 16
+MIN_PRODUCTS = 5e6
 
 
 def one_thread_each() -> AbstractContextManager[object]:
@@ -225,7 +225,7 @@ def workers_for(problem: Problem) -> Iterator[Executor | None]:
     """Yield threads that chunks of a problem are shared out to, None if each product is large enough to be shared out itself."""
     is_few = problem.n_classes <= FEW_CLASSES
     with one_thread_each() if is_few else nullcontext():
-        if not is_few or problem.features.size * problem.n_classes < LEAST_PRODUCTS:
+        if not is_few or problem.features.size * problem.n_classes < MIN_PRODUCTS:
             yield None
             return
         n_cores = (
@@ -233,13 +233,13 @@ def workers_for(problem: Problem) -> Iterator[Executor | None]:
             if hasattr(os, "sched_getaffinity")
             else os.cpu_count() or 1
         )
-        with ThreadPoolExecutor(min(MOST_WORKERS, n_cores)) as threads:
+        with ThreadPoolExecutor(min(MAX_WORKERS, n_cores)) as threads:
             yield threads
 
 
-LEAST_DEVIATION = 1e-6
+MIN_DEVIATION = 1e-6
 LARGE_CENTRE = 30.0
-MOST_TURNED, SMALL_WIDTH = 4_096, 512
+MAX_TURNED, SMALL_WIDTH = 4_096, 512
 ROWS_A_FEATURE = 16
 FIRST_SAMPLES = 64
 
@@ -328,7 +328,7 @@ def _moments(problem: Problem) -> tuple[DoubleArray, DoubleArray]:
     mean = sums / len(problem.features)
     centre = mean + shift
     deviation = np.sqrt(np.maximum(squares / len(problem.features) - mean**2, 0.0))
-    least = LEAST_DEVIATION * np.maximum(np.abs(centre), deviation.max())
+    least = MIN_DEVIATION * np.maximum(np.abs(centre), deviation.max())
     return centre, np.where(deviation > least, deviation, 1.0)
 
 
@@ -337,16 +337,16 @@ def _principal(
 ) -> tuple[FloatArray | None, FloatArray]:
     """Return principal directions and the spectrum of standardised features, from samples drawn evenly by what they count."""
     width, n_samples = problem.n_features, len(problem.features)
-    if width > (min(SMALL_WIDTH, n_samples) if n_samples < 4 * width else MOST_TURNED):
+    if width > (min(SMALL_WIDTH, n_samples) if n_samples < 4 * width else MAX_TURNED):
         return None, np.ones(width, np.float32)
-    n_generated = min(n_samples, max(ROWS_A_FEATURE * width, MOST_TURNED))
+    n_generated = min(n_samples, max(ROWS_A_FEATURE * width, MAX_TURNED))
     drawn = np.searchsorted(
         np.cumsum(problem.shares), (np.arange(n_generated) + 0.5) / n_generated
     ).clip(0, n_samples - 1)
     products = np.zeros((width, width), np.float32)
-    for first in range(0, n_generated, MOST_TURNED // 2):
+    for first in range(0, n_generated, MAX_TURNED // 2):
         values = np.asarray(
-            problem.features[drawn[first : first + MOST_TURNED // 2]], dtype=np.float32
+            problem.features[drawn[first : first + MAX_TURNED // 2]], dtype=np.float32
         )
         values -= centre.astype(np.float32)
         values /= deviation.astype(np.float32)

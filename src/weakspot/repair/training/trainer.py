@@ -29,7 +29,7 @@ from weakspot.repair.training.problem import (
 )
 
 SOFTNESS = (1.0, 0.1, 0.01, 0.002)
-LEAST_PAIRS, MOST_PAIRS = 3, 10
+MIN_PAIRS, MAX_PAIRS = 3, 10
 PAIRS_SHARE = 0.3
 
 
@@ -53,7 +53,7 @@ class ExactSolver:
             problem, self.coordinates, self._group_objectives, workers=workers
         )
         affordable = int(PAIRS_SHARE * problem.features.nbytes / (2 * self.begin.nbytes))
-        self._n_pairs = min(MOST_PAIRS, max(LEAST_PAIRS, affordable))
+        self._n_pairs = min(MAX_PAIRS, max(MIN_PAIRS, affordable))
 
     def descend(self, penalty: float, begin: FloatArray, watcher: Watcher) -> Descent:
         """Return how the descent from a layer ended; maxima of group_objectives become sharper as it goes on."""
@@ -131,7 +131,7 @@ class GradientSolver:
 PENALTIES = (3.0, 1.0, 3e-1, 1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 1e-4, 1e-5)
 MATCHED_ROWS = 5_000
 MATCHED_PRODUCTS = 2e8
-MOST_RISES = 2
+MAX_RISES = 2
 
 
 def matching_problem(features: FloatArray, targets: AnyArray, head: Head) -> Problem:
@@ -154,7 +154,7 @@ def closest_penalty(solver: ExactSolver | GradientSolver, problem: Problem, head
         layer = solver.descend(penalty, layer, Best(None, solver.coordinates)).layer
         found = solver.coordinates.outwards(layer, head.task).probabilities(problem.features)
         distances.append(float(np.abs(found - wanted).mean(dtype=np.float64)))
-        if len(distances) - 1 - int(np.nanargmin(distances)) >= MOST_RISES:
+        if len(distances) - 1 - int(np.nanargmin(distances)) >= MAX_RISES:
             break
     return PENALTIES[int(np.nanargmin(distances))]
 

@@ -74,8 +74,8 @@ def answers_of(dataset: Dataset, splits: tuple[str, ...]) -> LabelledAnswers | N
 
 
 ACCURACY_CHECK = "accuracy"
-LEAST_ACCURACY_SAMPLES = 20
-LARGEST_P = 0.001
+MIN_ACCURACY_SAMPLES = 20
+MAX_P = 0.001
 WORSE_IN_TRAINING = 0.1
 FAR_BETTER_IN_TRAINING = 0.2
 
@@ -102,13 +102,13 @@ def _figure(answers: LabelledAnswers) -> str:
 
 
 def _compared(seen: LabelledAnswers, held: LabelledAnswers, said: str) -> PreflightCheck | None:
-    if min(len(seen), len(held)) < LEAST_ACCURACY_SAMPLES:
+    if min(len(seen), len(held)) < MIN_ACCURACY_SAMPLES:
         return None
     wrong_seen, wrong_held = (int((~part.is_right).sum()) for part in (seen, held))
     gap = wrong_held / len(held) - wrong_seen / len(seen)
     if (
         gap <= -WORSE_IN_TRAINING
-        and fisher_p(wrong_seen, len(seen), wrong_held, len(held)) <= LARGEST_P
+        and fisher_p(wrong_seen, len(seen), wrong_held, len(held)) <= MAX_P
     ):
         return PreflightCheck(
             check=ACCURACY_CHECK,
@@ -119,7 +119,7 @@ def _compared(seen: LabelledAnswers, held: LabelledAnswers, said: str) -> Prefli
         )
     if (
         gap >= FAR_BETTER_IN_TRAINING
-        and fisher_p(wrong_held, len(held), wrong_seen, len(seen)) <= LARGEST_P
+        and fisher_p(wrong_held, len(held), wrong_seen, len(seen)) <= MAX_P
     ):
         return PreflightCheck(
             check=ACCURACY_CHECK,
@@ -133,7 +133,7 @@ def _compared(seen: LabelledAnswers, held: LabelledAnswers, said: str) -> Prefli
 def _against_guessing(held: LabelledAnswers, said: str) -> PreflightCheck:
     guessed = np.bincount(held.labels).max() / len(held)
     highest = exact_interval(int(held.is_right.sum()), len(held))[1]
-    if len(held) >= LEAST_ACCURACY_SAMPLES and highest < guessed:
+    if len(held) >= MIN_ACCURACY_SAMPLES and highest < guessed:
         return PreflightCheck(
             check=ACCURACY_CHECK,
             state=CheckState.NOTICE,
@@ -146,23 +146,23 @@ def _against_guessing(held: LabelledAnswers, said: str) -> PreflightCheck:
 
 CLASS_ORDER_CHECK = "class order"
 
-SMALLEST_ORDER_GAIN = 0.2
+MIN_ORDER_GAIN = 0.2
 """So much more must be right under another order, as a share of the samples that it was not chosen on."""
 SHARE_MOVED = 0.5
 """An order of all classes is wrong only if it moves so many of those that have samples; fewer may be confused ones."""
 N_USUAL = 7
 SHARE_WORSE = 0.2
 """At most so many of the moved classes may be right less often than before."""
-LEAST_ELSEWHERE = 3
+MIN_ELSEWHERE = 3
 """So many more must be right outside the class that gains most: one class that fails says nothing of the others."""
-LEAST_ORDER_SAMPLES = 12
-LEAST_IN_A_SPLIT = 20
+MIN_ORDER_SAMPLES = 12
+MIN_IN_A_SPLIT = 20
 EXCHANGED_RECALL = 0.8
-LEAST_EXCHANGED = 10
+MIN_EXCHANGED = 10
 _NUMBERS = re.compile(r"(\d+)")
 _PAIR = 2
-_MOST_NAMED = 4
-_MOST_FITTED_CLASSES = 2000
+_MAX_NAMED = 4
+_MAX_FITTED_CLASSES = 2000
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -205,7 +205,7 @@ def check_class_order(
         answers: labels and predictions.
         outputs: the classes in the order of the classifier's outputs; usual mistakes are tried on it.
     """
-    if len(answers) < LEAST_ORDER_SAMPLES:
+    if len(answers) < MIN_ORDER_SAMPLES:
         return None, None
     chosen_on, tried_on = _halves(answers)
     order = _best_order(chosen_on, outputs)
@@ -214,7 +214,7 @@ def check_class_order(
     # Usual mistakes are few and known beforehand, so that all samples may be asked, with a correction for their number.
     tried_on, n_orders = (answers, N_USUAL) if order.is_usual else (tried_on, 1)
     fit = _fit(tried_on, order)
-    if n_orders * fit.p_value > LARGEST_P or fit.gain <= 0:
+    if n_orders * fit.p_value > MAX_P or fit.gain <= 0:
         return _fine(answers), None
     if _is_wrong_order(tried_on, order, fit):
         return _order_problem(order, fit), replace(order, accuracy=fit.n_meant / fit.n_samples)
@@ -281,7 +281,7 @@ def _fitted_order(answers: LabelledAnswers) -> Iterator[ClassOrder]:
     from scipy.optimize import linear_sum_assignment
 
     n_classes = len(answers.class_names)
-    if n_classes > _MOST_FITTED_CLASSES:
+    if n_classes > _MAX_FITTED_CLASSES:
         return
     counts = np.zeros((n_classes, n_classes))
     np.add.at(counts, (answers.predictions, answers.labels), 1.0)
@@ -289,8 +289,8 @@ def _fitted_order(answers: LabelledAnswers) -> Iterator[ClassOrder]:
     names = answers.class_names
     moved = [code for code in np.flatnonzero(meant != np.arange(n_classes)) if counts[code].any()]
     pairs = [f"{names[code]} means {names[meant[code]]}" for code in moved]
-    more = f" and {len(pairs) - _MOST_NAMED} more" if len(pairs) > _MOST_NAMED else ""
-    yield ClassOrder(meant=np.asarray(meant), words=", ".join(pairs[:_MOST_NAMED]) + more)
+    more = f" and {len(pairs) - _MAX_NAMED} more" if len(pairs) > _MAX_NAMED else ""
+    yield ClassOrder(meant=np.asarray(meant), words=", ".join(pairs[:_MAX_NAMED]) + more)
 
 
 def _fit(answers: LabelledAnswers, order: ClassOrder) -> _Fit:
@@ -308,7 +308,7 @@ def _is_wrong_order(answers: LabelledAnswers, order: ClassOrder, fit: _Fit) -> b
     n_each, named, meant = _per_class(answers, order)
     is_moved = _moved(order) & (n_each > 0)
     n_moved, n_seen = int(is_moved.sum()), int((n_each > 0).sum())
-    if n_moved < max(_PAIR, SHARE_MOVED * n_seen) or fit.gain < SMALLEST_ORDER_GAIN:
+    if n_moved < max(_PAIR, SHARE_MOVED * n_seen) or fit.gain < MIN_ORDER_GAIN:
         return False
     if n_moved == _PAIR < n_seen and not _are_exchanged(n_each, named, meant, is_moved):
         # Two classes that look alike may be confused more often than not.
@@ -318,8 +318,8 @@ def _is_wrong_order(answers: LabelledAnswers, order: ClassOrder, fit: _Fit) -> b
     gained = (meant - named)[is_moved]
     gains = gained / n_each[is_moved]
     return (
-        gained.sum() - gained.max() >= LEAST_ELSEWHERE
-        and gains.mean() >= SMALLEST_ORDER_GAIN
+        gained.sum() - gained.max() >= MIN_ELSEWHERE
+        and gains.mean() >= MIN_ORDER_GAIN
         and (gains < 0).mean() <= SHARE_WORSE
         and all(_gains(answers.only(part), order) for part in _parts(answers))
     )
@@ -330,7 +330,7 @@ def _is_learnt(training: LabelledAnswers, order: ClassOrder) -> bool:
 
     Whatever evaluation looks like, a classifier knows what it was trained on.
     """
-    if len(training) < LEAST_IN_A_SPLIT:
+    if len(training) < MIN_IN_A_SPLIT:
         return False
     n_each, named, meant = _per_class(training, order)
     return _are_exchanged(n_each, named, meant, _moved(order) & (n_each > 0))
@@ -339,7 +339,7 @@ def _is_learnt(training: LabelledAnswers, order: ClassOrder) -> bool:
 def _parts(answers: LabelledAnswers) -> Iterator[BoolArray]:
     """Yield training and evaluation samples: a wrong order is wrong in both, another kind of image is not."""
     for part in (answers.is_training, ~answers.is_training):
-        if part.sum() >= LEAST_IN_A_SPLIT:
+        if part.sum() >= MIN_IN_A_SPLIT:
             yield part
 
 
@@ -373,7 +373,7 @@ def _exchanged(answers: LabelledAnswers, order: ClassOrder) -> PreflightCheck | 
     if not _are_exchanged(n_each, named, meant, is_moved):
         return None
     names = ", ".join(
-        answers.class_names[code] for code in np.flatnonzero(is_moved)[: 2 * _MOST_NAMED]
+        answers.class_names[code] for code in np.flatnonzero(is_moved)[: 2 * _MAX_NAMED]
     )
     return PreflightCheck(
         check=CLASS_ORDER_CHECK,
@@ -389,7 +389,7 @@ def _are_exchanged(n_each: IntArray, named: IntArray, meant: IntArray, is_moved:
     n_moved = n_each[is_moved]
     return bool(
         len(n_moved)
-        and n_moved.min() >= LEAST_EXCHANGED
+        and n_moved.min() >= MIN_EXCHANGED
         and (meant[is_moved] >= EXCHANGED_RECALL * n_moved).all()
         and (named[is_moved] <= (1 - EXCHANGED_RECALL) / 2 * n_moved).all()
     )
@@ -417,9 +417,9 @@ def _fine(answers: LabelledAnswers) -> PreflightCheck:
 
 PREPROCESSING_CHECK = "preprocessing"
 N_CHOSEN_ON = 40
-LEAST_IMAGES = 24
+MIN_IMAGES = 24
 
-SMALLEST_PREPROCESSING_GAIN = 0.1
+MIN_PREPROCESSING_GAIN = 0.1
 GOOD_ENOUGH = 0.9
 """With so many right for certain, no other way can be clearly better, and none is tried."""
 WORTH_A_CHANGE = 2.0
@@ -548,7 +548,7 @@ def check_preprocessing(
         predictions: what it said of the images as they are prepared now [n].
     """
     given = preprocessing_of(classifier)
-    if given is None or len(images) < LEAST_IMAGES:
+    if given is None or len(images) < MIN_IMAGES:
         return None, None
     trial = _Trial(classifier=classifier, images=images, labels=labels, codes=codes)
     chosen_on = slice(0, min(N_CHOSEN_ON, len(images) // 2))
@@ -561,12 +561,12 @@ def check_preprocessing(
     best, most, n_tried = _best(trial, given, chosen_on, int(now[chosen_on].sum()))
     if (
         best is not None
-        and most / chosen_on.stop >= now[chosen_on].mean() + SMALLEST_PREPROCESSING_GAIN / 2
+        and most / chosen_on.stop >= now[chosen_on].mean() + MIN_PREPROCESSING_GAIN / 2
     ):
         then = trial.right(best.preprocessing, tried_on)
         before = now[tried_on]
         p_value = mcnemar_p(int((then & ~before).sum()), int((before & ~then).sum()))
-        if p_value <= LARGEST_P and then.mean() - before.mean() >= SMALLEST_PREPROCESSING_GAIN:
+        if p_value <= MAX_P and then.mean() - before.mean() >= MIN_PREPROCESSING_GAIN:
             way = BetterWay(options=best.changes(given), accuracy=float(then.mean()))
             return _preprocessing_problem(best, before, then), way
     said = f"None of {n_tried} other usual ways to prepare images is clearly better."

@@ -28,7 +28,7 @@ from weakspot.run.settings import Settings
 
 NAMES, COUNTS, EXTRA = "class names", "class counts", "extra classes"
 FEW = 10
-_MOST_LISTED = 5
+_MAX_LISTED = 5
 _BETWEEN = re.compile(r"[\s_\-]+")
 
 
@@ -53,7 +53,7 @@ def check_label_names(counts: Mapping[str, int], known: Collection[str] = ()) ->
         return PreflightCheck(check=NAMES, state=CheckState.OK, sentence=said)
     listed = "; ".join(
         " and ".join(f"{name!r} ({counts[name]:,})" for name in names)
-        for names in doubled[:_MOST_LISTED]
+        for names in doubled[:_MAX_LISTED]
     )
     return PreflightCheck(
         check=NAMES,
@@ -76,8 +76,8 @@ def check_class_counts(evaluated: Mapping[str, int]) -> PreflightCheck:
         said = f"Every class has at least {least:,} evaluation samples."
         return PreflightCheck(check=COUNTS, state=CheckState.OK, sentence=said)
     ordered = sorted(few.items(), key=lambda item: (item[1], item[0]))
-    listed = ", ".join(f"{name} {number}" for name, number in ordered[:_MOST_LISTED])
-    more = f" and {len(few) - _MOST_LISTED} more" if len(few) > _MOST_LISTED else ""
+    listed = ", ".join(f"{name} {number}" for name, number in ordered[:_MAX_LISTED])
+    more = f" and {len(few) - _MAX_LISTED} more" if len(few) > _MAX_LISTED else ""
     return PreflightCheck(
         check=COUNTS,
         state=CheckState.NOTICE,
@@ -96,8 +96,8 @@ def check_extra_classes(
     extra = [name for name in class_names if name not in has_label]
     if not extra:
         return None
-    listed = ", ".join(extra[:_MOST_LISTED])
-    more = f" and {len(extra) - _MOST_LISTED} more" if len(extra) > _MOST_LISTED else ""
+    listed = ", ".join(extra[:_MAX_LISTED])
+    more = f" and {len(extra) - _MAX_LISTED} more" if len(extra) > _MAX_LISTED else ""
     return PreflightCheck(
         check=EXTRA,
         state=CheckState.NOTICE,
@@ -112,10 +112,10 @@ ABOUT_ALIKE = 0.92
 STANDS_OUT = 3.0
 """At most so many times the images may be about alike: where thumbnails resemble each other anyway, nothing can be told."""
 SIDE = 16
-LEAST_CONTRAST = 4.0
-MOST_EVALUATION, MOST_TRAINING = 150, 40_000
+MIN_CONTRAST = 4.0
+MAX_EVALUATION, MAX_TRAINING = 150, 40_000
 N_NEIGHBOURS = 5
-LEAST_IMAGES = 20
+MIN_IMAGES = 20
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -144,10 +144,10 @@ def find_near_copies(samples: SampleSet, space: str, evaluated: IntArray) -> Nea
     random = generator(0, "preflight", "near copies")
     training = _usable(samples, space, samples.dataset.rows_of(Split.TRAIN))
     places = np.flatnonzero(np.isin(evaluated, _usable(samples, space, evaluated)))
-    if min(len(training), len(places)) < LEAST_IMAGES:
+    if min(len(training), len(places)) < MIN_IMAGES:
         return None
-    training = random.permutation(training)[:MOST_TRAINING]
-    places = random.permutation(places)[:MOST_EVALUATION]
+    training = random.permutation(training)[:MAX_TRAINING]
+    places = random.permutation(places)[:MAX_EVALUATION]
     neighbours = _neighbours(samples, space, evaluated[places], training)
     found = _Thumbnails(samples).closest(evaluated[places], neighbours)
     is_copy = np.zeros(len(evaluated), dtype=np.bool_)
@@ -211,13 +211,13 @@ def _thumbnail(location: str) -> AnyArray | None:
     tiny = image.resize((SIDE, SIDE), Image.Resampling.BOX)
     shown = np.asarray(tiny, dtype=np.float64)
     shown = (shown - shown.mean(axis=(0, 1))).ravel()
-    return shown / np.linalg.norm(shown) if shown.std() >= LEAST_CONTRAST else None
+    return shown / np.linalg.norm(shown) if shown.std() >= MIN_CONTRAST else None
 
 
 FILES, LEAKS, CONFLICTS, GROUPS = "files", "leaks", "conflicting labels", "groups across splits"
 LEAKED_SHARE = 0.05
 """From this share on, evaluation samples that are also in training make figures wrong; fewer are only worth knowing."""
-LEAST_LEAKED = 3
+MIN_LEAKED = 3
 
 
 def check_files(quarantined: Mapping[str, int], n_samples: int) -> PreflightCheck:
@@ -264,7 +264,7 @@ def check_leaks(
         looked = "" if near is None else f", and none of {near.n_looked_at:,} nearly the same"
         said = f"None of {len(evaluated):,} evaluation images has a copy in training{looked}."
         return PreflightCheck(check=LEAKS, state=CheckState.OK, sentence=said)
-    is_bad = any(number >= max(LEAST_LEAKED, LEAKED_SHARE * total) for number, total, _ in counts)
+    is_bad = any(number >= max(MIN_LEAKED, LEAKED_SHARE * total) for number, total, _ in counts)
     return PreflightCheck(
         check=LEAKS,
         state=CheckState.PROBLEM if is_bad else CheckState.NOTICE,

@@ -16,11 +16,11 @@ from weakspot.data.locations import UnreadableLocationError, read_location
 from weakspot.data.source import SampleSource, parse_split
 from weakspot.models.preprocessing import resize_shorter_side
 
-MOST_LISTED = 50_000
-MOST_HELD = 400
+MAX_LISTED = 50_000
+MAX_HELD = 400
 """So many samples whose images the source holds itself: these are in memory."""
-MOST_TRAINING, MOST_EVALUATION = 100, 100
-LARGEST_SIDE = 1024
+MAX_TRAINING, MAX_EVALUATION = 100, 100
+MAX_SIDE = 1024
 LARGER = 2
 """Images are kept no larger than so many times what the classifier needs."""
 _EVALUATED = (Split.VALIDATION, Split.TEST)
@@ -55,7 +55,7 @@ def look_at_source(source: SampleSource, default_split: str = "") -> SourceLook:
     n_held = 0
     for position, sample in enumerate(source.read(0)):
         n_held += sample.data is not None
-        if position >= MOST_LISTED or n_held > MOST_HELD:
+        if position >= MAX_LISTED or n_held > MAX_HELD:
             seen.is_whole = False
             break
         if sample.reason or len(sample.labels) != 1:
@@ -104,8 +104,8 @@ def _chosen(samples: Sequence[RawSample], default_split: str) -> Iterator[tuple[
     training = [place for place, split in enumerate(splits) if split is Split.TRAIN]
     others = [place for place, split in enumerate(splits) if split in _EVALUATED or split is None]
     for places, most, is_training in (
-        (training, MOST_TRAINING, True),
-        (others, MOST_EVALUATION, False),
+        (training, MAX_TRAINING, True),
+        (others, MAX_EVALUATION, False),
     ):
         labels = [samples[place].labels[0] for place in places]
         for place in _spread(labels, most):
@@ -132,7 +132,7 @@ def _decoded(sample: RawSample, image_side: int | None) -> Image.Image | None:
     except (UnreadableImageError, UnreadableLocationError, MemoryError):
         return None
     # All of them are in memory at once, and a photograph of a camera takes 36 MB.
-    side = LARGEST_SIDE if image_side is None else LARGER * image_side
+    side = MAX_SIDE if image_side is None else LARGER * image_side
     return image if min(image.size) <= side else resize_shorter_side(image, side)
 
 

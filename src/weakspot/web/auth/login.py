@@ -36,7 +36,7 @@ from weakspot.web.state.store import (
     token_hash,
 )
 
-MOST_BUCKETS = 20_000
+MAX_BUCKETS = 20_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,13 +87,13 @@ class Buckets:
     def _put(self, key: str, left: float) -> None:
         self._left[key] = (left, self._clock())
         self._left.move_to_end(key)
-        while len(self._left) > MOST_BUCKETS:
+        while len(self._left) > MAX_BUCKETS:
             self._left.popitem(last=False)
 
 
 FREE_FAILURES = 5
 FIRST_SECONDS = 10.0
-LONGEST_SECONDS = 900.0
+MAX_SECONDS = 900.0
 FORGOTTEN_AFTER_SECONDS = 3600.0
 MAX_LOCKOUTS = 20_000
 
@@ -116,7 +116,7 @@ class Lockouts:
             count, last = self._known(login, address)
             if count < FREE_FAILURES:
                 return 0
-            wait: float = min(LONGEST_SECONDS, FIRST_SECONDS * 2.0 ** (count - FREE_FAILURES))
+            wait: float = min(MAX_SECONDS, FIRST_SECONDS * 2.0 ** (count - FREE_FAILURES))
             return max(0, math.ceil(last + wait - self._clock()))
 
     def failed(self, login: str, address: str) -> None:
@@ -178,7 +178,7 @@ def _as_bytes(password: str) -> bytes:
     return password.encode("utf-8", "surrogatepass")
 
 
-LONGEST_NAME = 100
+MAX_NAME_LENGTH = 100
 OWNER_ID = "owner"
 OWNER_NAME = "owner"
 
@@ -192,7 +192,7 @@ def clean_name(text: str) -> str:
     seen = "".join(
         " " if character.isspace() else character for character in text if _is_seen(character)
     )
-    return " ".join(unicodedata.normalize("NFC", seen).split())[:LONGEST_NAME]
+    return " ".join(unicodedata.normalize("NFC", seen).split())[:MAX_NAME_LENGTH]
 
 
 def login_of(text: str) -> str:

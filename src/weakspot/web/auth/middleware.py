@@ -21,12 +21,12 @@ from weakspot.web.state.store import Person, Role
 
 MEBIBYTE = 1024 * 1024
 LARGEST = 1 * MEBIBYTE
-LARGEST_UPLOAD = 20 * MEBIBYTE
+MAX_UPLOAD = 20 * MEBIBYTE
 UPLOADS = "/api/uploads/"
 
 
 def largest_for(path: str) -> int:
-    return LARGEST_UPLOAD if path.startswith(UPLOADS) else LARGEST
+    return MAX_UPLOAD if path.startswith(UPLOADS) else LARGEST
 
 
 def is_too_large(announced: str | None, largest: int) -> bool:

@@ -17,7 +17,7 @@ from weakspot.core.errors import DataError
 from weakspot.web.jobs import JobView
 from weakspot.web.problems import RefusedError
 from weakspot.web.server_parts import (
-    LARGEST_NUMBER,
+    MAX_NUMBER,
     Changing,
     ChangingNow,
     Owner,
@@ -138,8 +138,8 @@ def _refuse_newer(changing: Changing, change: ChangeView, data: Mapping[str, Any
 
 router = APIRouter(prefix="/api", tags=["activity"])
 CHANGE, EDIT, JOB = "change", "edit", "job"
-MOST_AT_ONCE = 500
-MOST_STREAMS = 200
+MAX_AT_ONCE = 500
+MAX_STREAMS = 200
 STREAM: dict[int | str, dict[str, Any]] = {
     200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}
 }
@@ -193,8 +193,8 @@ class UndoRequest(View):
 def activity(
     _person: ProjectReader,
     parts: Parts,
-    before: Annotated[int | None, Query(ge=0, le=LARGEST_NUMBER)] = None,
-    limit: Annotated[int, Query(ge=1, le=MOST_AT_ONCE)] = 100,
+    before: Annotated[int | None, Query(ge=0, le=MAX_NUMBER)] = None,
+    limit: Annotated[int, Query(ge=1, le=MAX_AT_ONCE)] = 100,
 ) -> Activity:
     """Return what people did."""
     changes = changes_of(parts.state, before=before, limit=limit)
@@ -302,7 +302,7 @@ async def live(
     person: ProjectReader, parts: Parts, login: SignIn, request: Request
 ) -> StreamingResponse:
     """Tell a page, as long as its session lasts, whenever something changed; what, it asks for itself."""
-    if parts.live.n_listeners >= MOST_STREAMS:
+    if parts.live.n_listeners >= MAX_STREAMS:
         raise RefusedError(429, "Too many pages listen already.", retry_after=30)
     token = request.state.session_token
 

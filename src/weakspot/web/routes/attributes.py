@@ -8,9 +8,9 @@ from pydantic import Field
 from weakspot.web.problems import RefusedError
 from weakspot.web.server_parts import Owner, Parts, ProjectReader
 from weakspot.web.services.attributes import (
-    LONGEST_ID,
-    LONGEST_NAME,
-    MOST_CHOSEN,
+    MAX_CHOSEN,
+    MAX_ID_LENGTH,
+    MAX_NAME_LENGTH,
     AttributeSamples,
     AttributesView,
     ChosenValue,
@@ -26,8 +26,8 @@ from weakspot.web.services.attributes import (
     propose_values,
 )
 from weakspot.web.services.combinations import (
-    LEAST_SUPPORT,
-    MOST_SHOWN,
+    MAX_SHOWN,
+    MIN_SUPPORT,
     CombinationsView,
     combinations,
     prove_combination,
@@ -37,16 +37,17 @@ from weakspot.web.services.view import View
 
 router = APIRouter(prefix="/api/attributes", tags=["attributes"])
 
-LARGEST_ROW = 2**31 - 1
-MOST_SAMPLES = 200
+MAX_ROW = 2**31 - 1
+MAX_SAMPLES = 200
 
 Title = Annotated[
     str | None,
     Query(
-        max_length=LONGEST_ID, description="A class, as people read it; all classes if not given."
+        max_length=MAX_ID_LENGTH,
+        description="A class, as people read it; all classes if not given.",
     ),
 ]
-Ids = Annotated[list[Annotated[str, Field(max_length=LONGEST_ID)]], Query(max_length=MOST_CHOSEN)]
+Ids = Annotated[list[Annotated[str, Field(max_length=MAX_ID_LENGTH)]], Query(max_length=MAX_CHOSEN)]
 
 
 class SamplesQuery(View):
@@ -61,22 +62,22 @@ class SamplesQuery(View):
         limit: how many, at most.
     """
 
-    attributes: list[Annotated[str, Field(max_length=LONGEST_ID)]] = Field(
-        min_length=1, max_length=MOST_CHOSEN
+    attributes: list[Annotated[str, Field(max_length=MAX_ID_LENGTH)]] = Field(
+        min_length=1, max_length=MAX_CHOSEN
     )
-    values: list[Annotated[str, Field(max_length=LONGEST_ID)]] = Field(
-        min_length=1, max_length=MOST_CHOSEN
+    values: list[Annotated[str, Field(max_length=MAX_ID_LENGTH)]] = Field(
+        min_length=1, max_length=MAX_CHOSEN
     )
-    title: str | None = Field(default=None, max_length=LONGEST_ID)
+    title: str | None = Field(default=None, max_length=MAX_ID_LENGTH)
     result: Result | None = None
-    offset: int = Field(default=0, ge=0, le=LARGEST_ROW)
-    limit: int = Field(default=100, ge=1, le=MOST_SAMPLES)
+    offset: int = Field(default=0, ge=0, le=MAX_ROW)
+    limit: int = Field(default=100, ge=1, le=MAX_SAMPLES)
 
 
 class NameRequest(View):
     """The name of an attribute that values are wanted for."""
 
-    name: str = Field(min_length=1, max_length=LONGEST_NAME)
+    name: str = Field(min_length=1, max_length=MAX_NAME_LENGTH)
 
 
 class ProofRequest(View):
@@ -87,8 +88,8 @@ class ProofRequest(View):
         values: one value each of one to three attributes.
     """
 
-    title: str = Field(max_length=LONGEST_ID)
-    values: list[ChosenValue] = Field(min_length=1, max_length=MOST_CHOSEN)
+    title: str = Field(max_length=MAX_ID_LENGTH)
+    values: list[ChosenValue] = Field(min_length=1, max_length=MAX_CHOSEN)
 
 
 @router.get("")
@@ -103,8 +104,8 @@ def combined(
     parts: Parts,
     attributes: Ids = [],  # noqa: B006 - the framework copies it
     title: Title = None,
-    min_support: Annotated[int, Query(ge=LEAST_SUPPORT, le=LARGEST_ROW)] = 10,
-    limit: Annotated[int, Query(ge=1, le=MOST_SHOWN)] = 100,
+    min_support: Annotated[int, Query(ge=MIN_SUPPORT, le=MAX_ROW)] = 10,
+    limit: Annotated[int, Query(ge=1, le=MAX_SHOWN)] = 100,
 ) -> CombinationsView:
     """Return all combinations of up to three chosen attributes, or the worst over all attributes if none is chosen."""
     return combinations(

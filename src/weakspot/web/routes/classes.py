@@ -15,7 +15,7 @@ from weakspot.web.server_parts import (
     slice_subject,
 )
 from weakspot.web.services.classes import (
-    MOST_SAMPLES,
+    MAX_SAMPLES,
     ClassList,
     ClassSamples,
     PhraseScore,
@@ -47,9 +47,9 @@ from weakspot.web.state.studies import (
 
 router = APIRouter(prefix="/api", tags=["classes"])
 
-LONGEST_PHRASE = 300
-LONGEST_TITLE = 1000
-LARGEST_PLACE = 2**53
+MAX_PHRASE_LENGTH = 300
+MAX_TITLE_LENGTH = 1000
+MAX_PLACE = 2**53
 
 
 def _plain(text: str) -> str:
@@ -61,19 +61,20 @@ def _plain(text: str) -> str:
 
 PhraseText = Annotated[
     str,
-    StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_PHRASE),
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_PHRASE_LENGTH),
     AfterValidator(_plain),
 ]
 Title = Annotated[
-    str, Query(max_length=LONGEST_TITLE, description="the class, as the list of classes calls it")
+    str,
+    Query(max_length=MAX_TITLE_LENGTH, description="the class, as the list of classes calls it"),
 ]
 Study = Annotated[
     str | None,
     Query(max_length=100, description="the study in which this is looked at; none by default"),
 ]
 Threshold = Annotated[float, Field(ge=-2.0, le=2.0, allow_inf_nan=False)]
-Place = Annotated[int, Query(ge=0, le=LARGEST_PLACE)]
-Limit = Annotated[int, Query(ge=1, le=MOST_SAMPLES)]
+Place = Annotated[int, Query(ge=0, le=MAX_PLACE)]
+Limit = Annotated[int, Query(ge=1, le=MAX_SAMPLES)]
 
 
 class PhraseRequest(View):
@@ -87,7 +88,7 @@ class PhraseRequest(View):
         source: where the words come from: typed, a suggestion as it was clicked, or one that was edited.
     """
 
-    title: str = Field(max_length=LONGEST_TITLE)
+    title: str = Field(max_length=MAX_TITLE_LENGTH)
     phrase: PhraseText
     study: str | None = Field(default=None, max_length=100)
     threshold: Threshold | None = None
@@ -104,8 +105,8 @@ class ScoreRequest(PhraseRequest):
     """
 
     is_submitted: bool = False
-    offset: int = Field(default=0, ge=0, le=LARGEST_PLACE)
-    limit: int = Field(default=MOST_SAMPLES, ge=0, le=MOST_SAMPLES)
+    offset: int = Field(default=0, ge=0, le=MAX_PLACE)
+    limit: int = Field(default=MAX_SAMPLES, ge=0, le=MAX_SAMPLES)
 
 
 class AcceptRequest(PhraseRequest):
@@ -143,7 +144,7 @@ def samples(
     parts: Parts,
     study: Study = None,
     offset: Place = 0,
-    limit: Limit = MOST_SAMPLES,
+    limit: Limit = MAX_SAMPLES,
 ) -> ClassSamples:
     """Return the samples of a class that people look at."""
     require_class(parts.state, person, study, title)

@@ -46,7 +46,7 @@ from weakspot.web.state.studies import require_class, study_of
 router = APIRouter(prefix="/api", tags=["images"])
 
 NO_SAMPLE = "There is no such sample."
-LARGEST_ROW = 2**53
+MAX_ROW = 2**53
 A_YEAR = 31_536_000
 JPEG: dict[int | str, dict[str, Any]] = {
     200: {
@@ -71,8 +71,8 @@ TABLE: dict[int | str, dict[str, Any]] = {
         "description": "A table, one line an image.",
     },
 }
-LONGEST_SIDE = 20_000
-Row = Annotated[int, Path(ge=0, le=LARGEST_ROW)]
+MAX_SIDE = 20_000
+Row = Annotated[int, Path(ge=0, le=MAX_ROW)]
 Tables = Annotated[str, Query(max_length=200, description="what the row number belongs to")]
 
 
@@ -104,7 +104,7 @@ def original_image(
     parts: Parts,
     side: Annotated[
         int | None,
-        Query(ge=SIDES[0], le=LONGEST_SIDE, description="longest side in pixels, at most"),
+        Query(ge=SIDES[0], le=MAX_SIDE, description="longest side in pixels, at most"),
     ] = None,
     if_none_match: Annotated[str | None, Header(max_length=1000)] = None,
 ) -> Response:

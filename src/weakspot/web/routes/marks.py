@@ -89,7 +89,7 @@ class ChosenRows(View):
     rows: str
 
 
-MOST_ROWS = 200_000
+MAX_ROWS = 200_000
 
 
 @router.get("/marks")
@@ -217,5 +217,5 @@ def rows_of_images(
     """Return the rows of chosen images, for the map."""
     rows = choose_images(parts.workspace, asked).rows
     return ChosenRows(
-        tables=parts.workspace.tables_key, total=len(rows), rows=pack(rows[:MOST_ROWS], INT32)
+        tables=parts.workspace.tables_key, total=len(rows), rows=pack(rows[:MAX_ROWS], INT32)
     )

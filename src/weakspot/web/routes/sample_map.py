@@ -16,8 +16,8 @@ from weakspot.web.services.view import View
 
 router = APIRouter(prefix="/api", tags=["map"])
 
-LARGEST_ROW = (1 << 31) - 1
-Row = Annotated[int, Field(ge=0, le=LARGEST_ROW)]
+MAX_ROW = (1 << 31) - 1
+Row = Annotated[int, Field(ge=0, le=MAX_ROW)]
 
 
 class MapSelection(View):
@@ -28,7 +28,7 @@ class MapSelection(View):
         title: the class that words are looked for in; the one with most selected samples by default.
     """
 
-    rows: list[Row] = Field(max_length=sample_map.MOST_POINTS)
+    rows: list[Row] = Field(max_length=sample_map.MAX_POINTS)
     title: str | None = Field(default=None, max_length=1000)
 
 
@@ -54,7 +54,7 @@ def colours(
 
 @router.get("/map/samples/{row}")
 def sample(
-    _person: ProjectReader, parts: Parts, row: Annotated[int, Path(ge=0, le=LARGEST_ROW)]
+    _person: ProjectReader, parts: Parts, row: Annotated[int, Path(ge=0, le=MAX_ROW)]
 ) -> MapSampleView:
     """Return a sample of the map in words."""
     found = sample_map.map_sample(parts.workspace, row)

@@ -14,7 +14,7 @@ from weakspot.web.services.generate import (
     PromptView,
     SearchesView,
 )
-from weakspot.web.services.work import MOST_BUDGET
+from weakspot.web.services.work import MAX_BUDGET
 
 router = APIRouter(prefix="/api/generation", tags=["generation"])
 
@@ -31,7 +31,7 @@ def setup(_person: ProjectReader, parts: Parts) -> GenerationSetupView:
 
 @router.get("/cost")
 def cost(
-    _person: ProjectReader, parts: Parts, n_images: Annotated[int, Query(ge=1, le=MOST_BUDGET)]
+    _person: ProjectReader, parts: Parts, n_images: Annotated[int, Query(ge=1, le=MAX_BUDGET)]
 ) -> GenerationCostView:
     """Return what images cost at most."""
     return generation_requests.cost(parts.workspace, n_images)

@@ -11,9 +11,9 @@ from weakspot.web.services.view import View
 from weakspot.web.state.store import Person, Role
 
 router = APIRouter(prefix="/api", tags=["session"])
-LONGEST_TOKEN = 200
-LONGEST_NAME = 100
-LONGEST_PASSWORD = 1000
+MAX_TOKEN_LENGTH = 200
+MAX_NAME_LENGTH = 100
+MAX_PASSWORD_LENGTH = 1000
 
 
 class SignInRequest(View):
@@ -27,17 +27,17 @@ class SignInRequest(View):
         name: with an invitation, how somebody wants to be called.
     """
 
-    token: str | None = Field(default=None, max_length=LONGEST_TOKEN)
-    login: str | None = Field(default=None, max_length=LONGEST_NAME)
-    password: str | None = Field(default=None, max_length=LONGEST_PASSWORD)
-    invite: str | None = Field(default=None, max_length=LONGEST_TOKEN)
-    name: str | None = Field(default=None, max_length=LONGEST_NAME)
+    token: str | None = Field(default=None, max_length=MAX_TOKEN_LENGTH)
+    login: str | None = Field(default=None, max_length=MAX_NAME_LENGTH)
+    password: str | None = Field(default=None, max_length=MAX_PASSWORD_LENGTH)
+    invite: str | None = Field(default=None, max_length=MAX_TOKEN_LENGTH)
+    name: str | None = Field(default=None, max_length=MAX_NAME_LENGTH)
 
 
 class InvitationRequest(View):
     """An invitation that somebody wants to know more of."""
 
-    invite: str = Field(max_length=LONGEST_TOKEN)
+    invite: str = Field(max_length=MAX_TOKEN_LENGTH)
 
 
 class InvitationView(View):

@@ -8,7 +8,7 @@ from weakspot.web.problems import RefusedError
 from weakspot.web.routes.images import JPEG
 from weakspot.web.server_parts import Owner, Parts, ServerParts
 from weakspot.web.services.setup import (
-    LONGEST_PATH,
+    MAX_PATH_LENGTH,
     N_IMAGES,
     ChosenData,
     ChosenProject,
@@ -29,7 +29,7 @@ def state(_person: Owner, parts: Parts) -> SetupState:
 
 @router.get("/places")
 def places(
-    _person: Owner, parts: Parts, path: Annotated[str, Query(max_length=LONGEST_PATH)] = ""
+    _person: Owner, parts: Parts, path: Annotated[str, Query(max_length=MAX_PATH_LENGTH)] = ""
 ) -> PlaceList:
     """List a folder of the server's machine, as far as it may be looked into."""
     return _setup(parts).places.list_folder(path)

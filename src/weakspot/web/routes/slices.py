@@ -58,7 +58,7 @@ from weakspot.web.services.slices import (
 router = APIRouter(prefix="/api", tags=["slices"])
 
 FARTHEST = 2**31
-MOST_AT_ONCE = 500
+MAX_AT_ONCE = 500
 SliceId = Annotated[str, InPath(pattern=r"^[0-9a-f]{12}$", description="Which slice.")]
 RunId = Annotated[
     str | None, Query(max_length=100, description="Which run; the newest by default.")
@@ -152,7 +152,7 @@ def members(
     found: Found,
     kind: Shown = Shown.MEMBERS,
     offset: Annotated[int, Query(ge=0, le=FARTHEST)] = 0,
-    limit: Annotated[int, Query(ge=1, le=MOST_AT_ONCE)] = 100,
+    limit: Annotated[int, Query(ge=1, le=MAX_AT_ONCE)] = 100,
 ) -> SliceSamplePage:
     """Return samples of a slice's class on the half that people may look at."""
     return sample_page(parts.workspace, *found, kind, offset=offset, limit=limit)

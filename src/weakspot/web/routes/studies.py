@@ -31,7 +31,7 @@ from weakspot.web.services.studies import (
 from weakspot.web.services.view import View
 from weakspot.web.state.store import Person, Role
 from weakspot.web.state.studies import (
-    LONGEST_STRETCH,
+    MAX_STRETCH,
     InviteView,
     MadeInviteView,
     Participant,
@@ -108,7 +108,7 @@ class Stretch(View):
         class_title: the class that was worked on.
     """
 
-    seconds: float = Field(ge=0, le=LONGEST_STRETCH, allow_inf_nan=False)
+    seconds: float = Field(ge=0, le=MAX_STRETCH, allow_inf_nan=False)
     class_title: ClassTitle | None = None
 
 

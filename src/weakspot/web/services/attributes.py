@@ -32,7 +32,7 @@ from weakspot.web.services.view import SamplePage, View
 from weakspot.web.services.work import Arguments
 from weakspot.web.services.workspace import Workspace
 from weakspot.words.editing import (
-    MOST_VALUES,
+    MAX_VALUES,
     AttributeEdit,
     EditedAttribute,
     EditedValue,
@@ -41,7 +41,7 @@ from weakspot.words.editing import (
     GivenValue,
     checked_edit,
 )
-from weakspot.words.representatives import LARGEST_SAMPLE, spread_rows
+from weakspot.words.representatives import MAX_SAMPLE, spread_rows
 
 AttributeState = Literal["assigned", "waiting", "left out"]
 CACHE = "attribute columns"
@@ -250,8 +250,8 @@ def assign(project: Project, arguments: Arguments, progress: StageProgress) -> d
     }
 
 
-MOST_CHOSEN = 3
-LONGEST_ID = 300
+MAX_CHOSEN = 3
+MAX_ID_LENGTH = 300
 
 Result = Literal["right", "wrong"]
 
@@ -264,8 +264,8 @@ class ChosenValue(View):
         value: id of the value.
     """
 
-    attribute: str = Field(max_length=LONGEST_ID)
-    value: str = Field(max_length=LONGEST_ID)
+    attribute: str = Field(max_length=MAX_ID_LENGTH)
+    value: str = Field(max_length=MAX_ID_LENGTH)
 
 
 class AttributeSamples(SamplePage):
@@ -337,10 +337,8 @@ def attribute_samples(
 def have_values(
     workspace: Workspace, chosen: Sequence[ChosenValue], title: str | None
 ) -> BoolArray:
-    if not 1 <= len(chosen) <= MOST_CHOSEN or len({one.attribute for one in chosen}) < len(chosen):
-        raise DataError(
-            f"Choose one value each of one to {MOST_CHOSEN} attributes.", where="values"
-        )
+    if not 1 <= len(chosen) <= MAX_CHOSEN or len({one.attribute for one in chosen}) < len(chosen):
+        raise DataError(f"Choose one value each of one to {MAX_CHOSEN} attributes.", where="values")
     problem, attributes = predictions_of(workspace, title), coded_attributes(workspace)
     inside = np.ones(len(problem.rows), dtype=np.bool_)
     for one in chosen:
@@ -349,7 +347,7 @@ def have_values(
     return inside
 
 
-MOST_VIEWS = 200
+MAX_VIEWS = 200
 
 
 class AttributeValueView(View):
@@ -440,7 +438,7 @@ def attribute_histograms(workspace: Workspace, title: str | None = None) -> Attr
     name = f"histograms {title!r}"
     view = found.views.get(name)
     if view is None:
-        if len(found.views) > MOST_VIEWS:
+        if len(found.views) > MAX_VIEWS:
             found.views.clear()
         view = found.views[name] = _count(workspace, found, title)
     assert isinstance(view, AttributesView)
@@ -519,14 +517,14 @@ def _attribute(found: CodedAttribute, problem: ClassProblem, training: IntArray)
     )
 
 
-LONGEST_NAME = 80
-LONGEST_PHRASE = 200
-MOST_PHRASES = 12
-MOST_EDITS = 2000
+MAX_NAME_LENGTH = 80
+MAX_PHRASE_LENGTH = 200
+MAX_PHRASES = 12
+MAX_EDITS = 2000
 
-Name = Annotated[str, StringConstraints(max_length=LONGEST_NAME)]
-Phrase = Annotated[str, StringConstraints(max_length=LONGEST_PHRASE)]
-Identifier = Annotated[str, StringConstraints(max_length=LONGEST_ID)]
+Name = Annotated[str, StringConstraints(max_length=MAX_NAME_LENGTH)]
+Phrase = Annotated[str, StringConstraints(max_length=MAX_PHRASE_LENGTH)]
+Identifier = Annotated[str, StringConstraints(max_length=MAX_ID_LENGTH)]
 
 
 class NewValue(View):
@@ -538,7 +536,7 @@ class NewValue(View):
     """
 
     title: Name
-    phrases: tuple[Phrase, ...] = Field(default=(), max_length=MOST_PHRASES)
+    phrases: tuple[Phrase, ...] = Field(default=(), max_length=MAX_PHRASES)
 
 
 class EditRequest(View):
@@ -556,15 +554,15 @@ class EditRequest(View):
         target: number of the edit that is undone or done again.
     """
 
-    version: int = Field(ge=0, le=MOST_EDITS)
+    version: int = Field(ge=0, le=MAX_EDITS)
     kind: EditKind
     attribute: Identifier = ""
-    values: tuple[Identifier, ...] = Field(default=(), max_length=MOST_VALUES)
+    values: tuple[Identifier, ...] = Field(default=(), max_length=MAX_VALUES)
     title: Name = ""
-    given: tuple[NewValue, ...] = Field(default=(), max_length=MOST_VALUES)
+    given: tuple[NewValue, ...] = Field(default=(), max_length=MAX_VALUES)
     question: Phrase = ""
     to: Identifier = ""
-    target: int = Field(default=0, ge=0, le=MOST_EDITS)
+    target: int = Field(default=0, ge=0, le=MAX_EDITS)
 
 
 class EditResult(View):
@@ -643,9 +641,9 @@ def edit_attributes(workspace: Workspace, request: EditRequest, *, by: str) -> E
                 f"{said} has edited the attributes since{what}",
                 fix="Look at what changed, then do it again.",
             )
-        if log.version >= MOST_EDITS:
+        if log.version >= MAX_EDITS:
             raise StoreError(
-                f"There are {MOST_EDITS} edits already.",
+                f"There are {MAX_EDITS} edits already.",
                 fix="Start another project; slices on edited attributes need all of them.",
             )
         found = coded_attributes(workspace)
@@ -692,12 +690,12 @@ def propose_values(workspace: Workspace, name: str) -> ProposedValuesView:
     if not plain:
         raise DataError("Say what the attribute is called.", where="name")
     samples = workspace.samples
-    rows = spread_rows(reference_of(samples), LARGEST_SAMPLE)
+    rows = spread_rows(reference_of(samples), MAX_SAMPLE)
     found, notes = proposed_attribute(
         plain, samples, workspace.prepared.assistants, workspace.project.settings, rows
     )
     values = [
-        NewValue(title=one.value[:LONGEST_NAME], phrases=_short(one.phrases))
+        NewValue(title=one.value[:MAX_NAME_LENGTH], phrases=_short(one.phrases))
         for one in found.values
     ]
     return ProposedValuesView(name=plain, question=found.question, values=values, notes=list(notes))
@@ -747,4 +745,4 @@ def _titles(found: CodedAttributes, request: EditRequest) -> list[str]:
 
 
 def _short(phrases: Sequence[str]) -> tuple[str, ...]:
-    return tuple(phrase[:LONGEST_PHRASE] for phrase in phrases)[:MOST_PHRASES]
+    return tuple(phrase[:MAX_PHRASE_LENGTH] for phrase in phrases)[:MAX_PHRASES]

@@ -40,7 +40,7 @@ from weakspot.web.services.view import FLOAT32, INT32, UINT8, SamplePage, View, 
 from weakspot.web.services.workspace import Workspace, make_beside
 from weakspot.words.spoken_rules import spoken_rule
 
-MOST_SAMPLES = 200_000
+MAX_SAMPLES = 200_000
 RIGHT_OR_WRONG = ("right", "wrong")
 
 
@@ -105,7 +105,7 @@ def class_members(workspace: Workspace, title: str) -> ClassMembers:
 
 
 def class_samples(
-    workspace: Workspace, title: str, *, offset: int = 0, limit: int = MOST_SAMPLES
+    workspace: Workspace, title: str, *, offset: int = 0, limit: int = MAX_SAMPLES
 ) -> ClassSamples:
     make_beside(workspace, "ready for phrases", lambda: _get_ready(workspace), patience=0.0)
     members = class_members(workspace, title)
@@ -175,7 +175,7 @@ def known_first(workspace: Workspace, problem: ClassProblem) -> ClassMembers:
 
 
 N_PARTS = 5
-MOST_EXACT = 2000
+MAX_EXACT = 2000
 LIVE_PHRASE = replace(
     PHRASE,
     good="These words pick out failures. Look at the images on the right: do they show what you wrote?",
@@ -244,7 +244,7 @@ class HeldOut:
 
 
 def phrase_score(
-    workspace: Workspace, title: str, phrase: str, *, offset: int = 0, limit: int = MOST_SAMPLES
+    workspace: Workspace, title: str, phrase: str, *, offset: int = 0, limit: int = MAX_SAMPLES
 ) -> PhraseScore:
     """Score a phrase on the discovery samples of a class.
 
@@ -437,7 +437,7 @@ def held_out_score(
 
 def _chance(wrong_inside: int, n_inside: int, n_failed: int, n_samples: int) -> float:
     """Return Fisher's exact p-value; with thousands of failures its normal limit, which is as good and takes no time."""
-    if min(n_failed, n_inside) <= MOST_EXACT:
+    if min(n_failed, n_inside) <= MAX_EXACT:
         return fisher_p(wrong_inside, n_inside, n_failed - wrong_inside, n_samples - n_inside)
     expected = n_inside * n_failed / n_samples
     variance = expected * (1 - n_inside / n_samples) * (n_samples - n_failed) / (n_samples - 1)
@@ -446,11 +446,11 @@ def _chance(wrong_inside: int, n_inside: int, n_failed: int, n_samples: int) -> 
     return 0.5 * math.erfc((wrong_inside - 0.5 - expected) / math.sqrt(2 * variance))
 
 
-MOST_CAPTIONED = 2000
-MOST_ASKED = 200
-MOST_WORDS = 3
-FEWEST_CAPTIONS = 5
-MOST_KEYWORDS = 300
+MAX_CAPTIONED = 2000
+MAX_ASKED = 200
+MAX_WORDS = 3
+MIN_CAPTIONS = 5
+MAX_KEYWORDS = 300
 WAIT_SECONDS = 2.0
 CAPTIONS, VOCABULARY = "captions", "vocabulary"
 
@@ -544,7 +544,7 @@ def _from_captions(workspace: Workspace, members: ClassMembers) -> list[Suggeste
     for place, text in zip(places, captions(problem.rows[places]) if captions else [], strict=True):
         texts[int(place)] = text
     found = caption_candidates(
-        texts, problem, max_words=MOST_WORDS, min_captions=FEWEST_CAPTIONS, most=MOST_KEYWORDS
+        texts, problem, max_words=MAX_WORDS, min_captions=MIN_CAPTIONS, most=MAX_KEYWORDS
     )
     words = [one.keyword for one in found]
     return suggested_words(workspace, members, words) if words else []
@@ -556,7 +556,7 @@ def _captioned(workspace: Workspace, members: ClassMembers) -> IntArray:
     is_given = CAPTION_COLUMN in dataset.metadata_names and not pa.types.is_null(
         dataset.metadata(CAPTION_COLUMN).type
     )
-    most = MOST_CAPTIONED if is_given else MOST_ASKED
+    most = MAX_CAPTIONED if is_given else MAX_ASKED
     failed = members.failed
     if len(failed) <= most:
         return np.arange(len(failed))
@@ -566,7 +566,7 @@ def _captioned(workspace: Workspace, members: ClassMembers) -> IntArray:
     return np.sort(np.concatenate([wrong[:n_wrong], right[: most - n_wrong]]))
 
 
-LEAST_ACCURACY, MOST_ACCURACY = 0.2, 0.8
+MIN_ACCURACY, MAX_ACCURACY = 0.2, 0.8
 RANKING_WAIT_SECONDS = 0.5
 
 
@@ -674,7 +674,7 @@ def _row(problem: ClassProblem, best_score: float | None, findings: list[str]) -
         n_failed=problem.n_failed,
         accuracy=accuracy,
         best_score=best_score,
-        is_promising=LEAST_ACCURACY <= accuracy.value <= MOST_ACCURACY,
+        is_promising=MIN_ACCURACY <= accuracy.value <= MAX_ACCURACY,
         findings=findings,
     )
 

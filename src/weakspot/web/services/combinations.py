@@ -16,7 +16,7 @@ from weakspot.core.slices import FailureSlice, SliceName
 from weakspot.discover.attributes import METHOD, name_words, shared_values, worded
 from weakspot.discover.combinations import Combinations, affordable_order, count_combinations
 from weakspot.web.services.attributes import (
-    MOST_CHOSEN,
+    MAX_CHOSEN,
     ChosenValue,
     CodedAttribute,
     coded_attributes,
@@ -90,10 +90,10 @@ def _keys(found: Combinations, *, dropped: int | None = None) -> IntArray:
     return np.asarray((pairs[:, 0] * base + pairs[:, 1]) * base + pairs[:, 2], dtype=np.int64)
 
 
-LEAST_SUPPORT = 5
-MOST_COUNTED = 1_000_000
-MOST_SHOWN = 2500
-MOST_KEPT = 40
+MIN_SUPPORT = 5
+MAX_COUNTED = 1_000_000
+MAX_SHOWN = 2500
+MAX_KEPT = 40
 
 
 class CombinationValue(View):
@@ -175,13 +175,13 @@ def combinations(
         DataError: if there is no such class or attribute.
         StoreError: if an attribute is not assigned.
     """
-    if len(chosen) > MOST_CHOSEN or len(set(chosen)) < len(chosen):
+    if len(chosen) > MAX_CHOSEN or len(set(chosen)) < len(chosen):
         raise DataError(
-            f"Choose at most {MOST_CHOSEN} different attributes.",
+            f"Choose at most {MAX_CHOSEN} different attributes.",
             where="attributes",
             given=list(chosen),
         )
-    floor = max(min_support, LEAST_SUPPORT)
+    floor = max(min_support, MIN_SUPPORT)
     problem, all_attributes = predictions_of(workspace, title), coded_attributes(workspace)
     if chosen:
         counted = _of_chosen(problem, [all_attributes.attribute(one) for one in chosen], floor)
@@ -209,7 +209,7 @@ def combinations(
 
 def _make_room(views: dict[str, object]) -> None:
     kept = [name for name, view in views.items() if isinstance(view, _Counted)]
-    for name in kept[: max(0, len(kept) - MOST_KEPT)]:
+    for name in kept[: max(0, len(kept) - MAX_KEPT)]:
         views.pop(name, None)
 
 
@@ -225,9 +225,9 @@ def _of_chosen(problem: ClassProblem, attributes: Sequence[CodedAttribute], floo
         n_cells, len(sizes)
     )
     kept = (codes > 0).all(axis=1) & (n_inside >= floor)
-    padded = np.zeros((int(kept.sum()), MOST_CHOSEN), dtype=np.uint16)
+    padded = np.zeros((int(kept.sum()), MAX_CHOSEN), dtype=np.uint16)
     padded[:, : len(sizes)] = codes[kept]
-    places = np.array([*range(len(sizes)), *[-1] * (MOST_CHOSEN - len(sizes))], dtype=np.int32)
+    places = np.array([*range(len(sizes)), *[-1] * (MAX_CHOSEN - len(sizes))], dtype=np.int32)
     found = Combinations(
         attributes=np.tile(places, (len(padded), 1)),
         codes=padded,
@@ -245,13 +245,13 @@ def _of_all(problem: ClassProblem, attributes: Sequence[CodedAttribute], floor: 
     codes: AnyArray = np.zeros((len(problem.rows), 0), dtype=np.uint16)
     if attributes:
         codes = np.stack([one.known_codes()[problem.rows] for one in attributes], axis=1)
-    order = affordable_order(codes, max_order=MOST_CHOSEN, min_support=floor, most=MOST_COUNTED)
+    order = affordable_order(codes, max_order=MAX_CHOSEN, min_support=floor, most=MAX_COUNTED)
     found = count_combinations(codes, problem.failed, max_order=order, min_support=floor)
     return _Counted(
         attributes=tuple(attributes),
         found=found,
         order=order,
-        places=worth_showing(found, MOST_SHOWN),
+        places=worth_showing(found, MAX_SHOWN),
     )
 
 
@@ -315,9 +315,9 @@ def combination_slice(
     problem, attributes = workspace.problem(title), coded_attributes(workspace)
     inside = have_values(workspace, chosen, title)
     n_inside = int(inside.sum())
-    if n_inside < LEAST_SUPPORT:
+    if n_inside < MIN_SUPPORT:
         raise NotEnoughDataError(
-            f"Only {n_inside} samples of {title!r} on the discovery half have these values; at least {LEAST_SUPPORT} are needed.",
+            f"Only {n_inside} samples of {title!r} on the discovery half have these values; at least {MIN_SUPPORT} are needed.",
             fix="Choose fewer or more common values.",
         )
     # In the order of the columns, so that the same values give the same slice as the method finds.

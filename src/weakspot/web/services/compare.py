@@ -281,9 +281,9 @@ def _comparison_sentence(own: SliceOnModel, other: SliceOnModel) -> str:
     return "On the shared samples neither is shown to fail more often here than on the rest of the class."
 
 
-MOST_SHOWN = 24
-MOST_VALUES = 10
-LEAST_SHARE_GAP = 0.1
+MAX_SHOWN = 24
+MAX_VALUES = 10
+MIN_SHARE_GAP = 0.1
 
 
 class Belonging(StrEnum):
@@ -401,7 +401,7 @@ def _shared_part(
     return SharedPart(
         which=which,
         failed=Share.of(int(failed[rows].sum()), len(rows)),
-        images=tuple(list_images(workspace, ordered[:MOST_SHOWN])),
+        images=tuple(list_images(workspace, ordered[:MAX_SHOWN])),
     )
 
 
@@ -420,14 +420,14 @@ def _values(
         sides = [_texts(column.take(pa.array(rows))) for rows in (first, second)]
         for value in sorted({*sides[0], *sides[1]} - {None}, key=str):
             shares = [Share.of(side.count(value), len(side)) for side in sides]
-            if abs(shares[0].value - shares[1].value) >= LEAST_SHARE_GAP:
+            if abs(shares[0].value - shares[1].value) >= MIN_SHARE_GAP:
                 found.append(
                     ValueOfTwo(
                         column=choice.title, value=str(value), first=shares[0], second=shares[1]
                     )
                 )
     return tuple(
-        sorted(found, key=lambda one: -abs(one.first.value - one.second.value))[:MOST_VALUES]
+        sorted(found, key=lambda one: -abs(one.first.value - one.second.value))[:MAX_VALUES]
     )
 
 
@@ -581,7 +581,7 @@ def _failure_part(
     places = np.flatnonzero(inside)
     said = dict(zip(columns[IDS][places].tolist(), columns[ANSWERS][places].tolist(), strict=True))
     rows = _visible_rows(workspace, said)
-    shown = np.array([rows[one] for one in list(rows)[:MOST_SHOWN]], dtype=np.int64)
+    shown = np.array([rows[one] for one in list(rows)[:MAX_SHOWN]], dtype=np.int64)
     images = [
         ImageOfTwo(**dict(one), other_answer=said[one.sample_id])
         for one in list_images(workspace, shown)

@@ -37,7 +37,7 @@ from weakspot.store.generated_images import file_of
 from weakspot.store.project import ProjectStore
 from weakspot.web.services.view import View
 from weakspot.web.services.work import (
-    MOST_BUDGET,
+    MAX_BUDGET,
     Arguments,
     CounterfactualArguments,
     SearchArguments,
@@ -45,8 +45,8 @@ from weakspot.web.services.work import (
 from weakspot.web.services.workspace import Workspace
 
 FOLDER = "generation-results"
-MOST_KEPT = 40
-MOST_IMAGES = 24
+MAX_KEPT = 40
+MAX_IMAGES = 24
 
 Kind = Literal["counterfactuals", "searches"]
 
@@ -248,7 +248,7 @@ def _write(store: ProjectStore, kind: Kind, result_id: str, view: View) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         atomic.write_bytes(folder / f"{result_id}.json", view.model_dump_json().encode())
         by_age = sorted(_files(store, kind), key=lambda path: path.stat().st_mtime)
-        for path in by_age[: max(0, len(by_age) - MOST_KEPT)]:
+        for path in by_age[: max(0, len(by_age) - MAX_KEPT)]:
             path.unlink(missing_ok=True)
 
 
@@ -261,7 +261,7 @@ def _rate_view(rate: CounterfactualRate, row: Sequence[ShownImage]) -> Counterfa
     return CounterfactualRateView(
         **dict(rate),
         words=sentence(rate) if rate.caption else "",
-        images=tuple(shown[:MOST_IMAGES]),
+        images=tuple(shown[:MAX_IMAGES]),
     )
 
 
@@ -270,7 +270,7 @@ def _trial_view(trial: CaptionTrial, keys: Sequence[str], *, words: str = "") ->
         **dict(trial),
         phrase=phrase_of(trial.caption),
         words=words,
-        digests=tuple(keys[:MOST_IMAGES]),
+        digests=tuple(keys[:MAX_IMAGES]),
     )
 
 
@@ -282,7 +282,7 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-MOST_STARTS = 100
+MAX_STARTS = 100
 NONSENSE = "xqzv"
 
 
@@ -369,8 +369,8 @@ def setup(workspace: Workspace) -> GenerationSetupView:
         why_not=why_not,
         can_say=_can_say(workspace, generator),
         starts=_starts(workspace),
-        budget=min(settings.search.budget, MOST_BUDGET),
-        most_budget=MOST_BUDGET,
+        budget=min(settings.search.budget, MAX_BUDGET),
+        most_budget=MAX_BUDGET,
         is_charged=isinstance(generator, CostsMoney),
     )
 
@@ -497,7 +497,7 @@ def _starts(workspace: Workspace) -> tuple[CaptionStart, ...]:
         for one, _ in record.published()
         if one.name is not None and one.name.contrast
     ]
-    return tuple(found[:MOST_STARTS])
+    return tuple(found[:MAX_STARTS])
 
 
 def counterfactual(

@@ -147,16 +147,16 @@ def _blocks(rows: IntArray) -> list[IntArray]:
     return [rows[start : start + BLOCK_ROWS] for start in range(0, len(rows), BLOCK_ROWS)]
 
 
-MOST_VALUES = 5
-LONGEST_TEXT = 200
-LONGEST_MARK = 510
+MAX_VALUES = 5
+MAX_TEXT_LENGTH = 200
+MAX_MARK_LENGTH = 510
 """As long as a tag can be, and what stands before it."""
-MOST_KEPT = 16
+MAX_KEPT = 16
 CHUNK_ROWS = 16_384
 MANY = 20_000
 TEMPLATE = "an image of {phrase}"
 
-Text = Annotated[str, StringConstraints(max_length=LONGEST_TEXT)]
+Text = Annotated[str, StringConstraints(max_length=MAX_TEXT_LENGTH)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Order = Literal["given", "sure", "unsure", "loss"]
 
@@ -193,8 +193,8 @@ class ImageQuery(BaseModel):
     part: Literal["discovery half", "training", "pool"] | None = None
     sure_from: Share | None = None
     sure_to: Share | None = None
-    attributes: Annotated[list[Text], Field(max_length=MOST_VALUES)] = []
-    values: Annotated[list[Text], Field(max_length=MOST_VALUES)] = []
+    attributes: Annotated[list[Text], Field(max_length=MAX_VALUES)] = []
+    values: Annotated[list[Text], Field(max_length=MAX_VALUES)] = []
     slice_id: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{12}$")] | None = None
     shown: Shown = Shown.MEMBERS
     run: Annotated[str, StringConstraints(max_length=100)] | None = None
@@ -206,7 +206,7 @@ class ImageQuery(BaseModel):
         Annotated[
             str,
             StringConstraints(
-                pattern=r"^(any|none|label|unusable|note|tag(:.+)?)$", max_length=LONGEST_MARK
+                pattern=r"^(any|none|label|unusable|note|tag(:.+)?)$", max_length=MAX_MARK_LENGTH
             ),
         ]
         | None
@@ -266,7 +266,7 @@ class _Kept:
         made = make()
         with self._guard:
             self._sets[key] = made
-            while len(self._sets) > MOST_KEPT:
+            while len(self._sets) > MAX_KEPT:
                 self._sets.popitem(last=False)
         return made
 
@@ -491,8 +491,8 @@ def _worst_last(order: Order, seen: VisibleSamples) -> FloatArray:
     return -seen.sure if order == "sure" else seen.sure
 
 
-MOST_AT_ONCE = 200
-MOST_LISTED = 1000
+MAX_AT_ONCE = 200
+MAX_LISTED = 1000
 NOT_KNOWN = "not known"
 FARTHEST = 2**53
 
@@ -507,7 +507,7 @@ class ImagePageQuery(ImageQuery):
     """
 
     offset: Annotated[int, Field(ge=0, le=FARTHEST)] = 0
-    limit: Annotated[int, Field(ge=1, le=MOST_AT_ONCE)] = 60
+    limit: Annotated[int, Field(ge=1, le=MAX_AT_ONCE)] = 60
     around: Annotated[str, Field(max_length=200)] | None = None
 
 
@@ -677,24 +677,24 @@ def image_choices(workspace: Workspace) -> ImageChoices:
                 title=one.edited.name,
                 values=[
                     Choice(value=value.value_id, title=value.title)
-                    for value in one.edited.values[:MOST_LISTED]
+                    for value in one.edited.values[:MAX_LISTED]
                 ],
             )
-            for one in coded_attributes(workspace).attributes[:MOST_LISTED]
+            for one in coded_attributes(workspace).attributes[:MAX_LISTED]
             if one.state == "assigned"
         ],
         slices=[
             Choice(value=one.slice_id, title=one.title)
             for one in (record.slices if record is not None else ())
             if one.slice_id not in hidden
-        ][:MOST_LISTED],
+        ][:MAX_LISTED],
         has_results=dataset.has_predictions,
         has_probabilities=dataset.probabilities is not None,
         has_words=workspace.has_text_side and CLIP in workspace.samples.spaces,
         has_embeddings=CLIP in workspace.samples.spaces,
         is_multi_label=dataset.task is Task.MULTI_LABEL,
         marks=book.counts(),
-        tags=book.tags()[:MOST_LISTED],
+        tags=book.tags()[:MAX_LISTED],
     )
 
 

@@ -84,8 +84,8 @@ def plain_column(column: pa.ChunkedArray) -> pa.Array:
 
 UINT16 = np.dtype("<u2")
 FEW_NUMBERS = 12
-MOST_LABELS = 200
-MOST_SLICES = 200
+MAX_LABELS = 200
+MAX_SLICES = 200
 LOOKED_AT = 4000
 TEMPLATE = "an image of {phrase}"
 OTHER_CLASSES = "other classes"
@@ -162,8 +162,7 @@ def colourings(workspace: Workspace) -> MapColouringsView:
             found.append(("predicted", "Predicted class", "classifier"))
     else:
         found += [
-            (LABEL + name, f"Label: {name}", "samples")
-            for name in dataset.class_names[:MOST_LABELS]
+            (LABEL + name, f"Label: {name}", "samples") for name in dataset.class_names[:MAX_LABELS]
         ]
     if dataset.probabilities is not None:
         found.append(("confidence", "Probability of the true label", "classifier"))
@@ -177,7 +176,7 @@ def colourings(workspace: Workspace) -> MapColouringsView:
     ]
     record = workspace.record()
     if record is not None:
-        for one in record.slices[:MOST_SLICES]:
+        for one in record.slices[:MAX_SLICES]:
             found.append((SLICE + one.slice_id, one.title, "slices"))
             found.append((DEPTH + one.slice_id, f"{one.title} (how far inside)", "slices"))
     has_words = workspace.has_text_side and CLIP in workspace.samples.spaces
@@ -395,11 +394,11 @@ def _says_something(workspace: Workspace, name: str) -> bool:
     return 1 < n_different <= max(FEW_NUMBERS, n_known // 2)
 
 
-MOST_WORDS = 8
+MAX_WORDS = 8
 MAX_VALUE_SHARES = 6
-MOST_EXAMPLES = 12
+MAX_EXAMPLES = 12
 EMBEDDED_AT_ONCE = 64
-LEAST_SHARE_GAP = 0.05
+MIN_SHARE_GAP = 0.05
 FEW_SAMPLES = 20
 BY_CHANCE = (
     "Fewer than {few} samples of {title!r} are selected: some words always fit so few by chance."
@@ -533,7 +532,7 @@ def _words(workspace: Workspace, title: str, chosen: IntArray) -> tuple[MapWord,
         )
     phrases, phrase_embeddings = _phrases(workspace, problem)
     found = phrase_scores(phrase_embeddings, embeddings, inside).score
-    best = np.argsort(-np.round(found, 9), kind="stable")[:MOST_WORDS]
+    best = np.argsort(-np.round(found, 9), kind="stable")[:MAX_WORDS]
     return tuple(
         MapWord(words=phrases[place], separation=float(found[place]))
         for place in best.tolist()
@@ -566,10 +565,10 @@ def _examples(workspace: Workspace, title: str, chosen: IntArray) -> tuple[MapSa
         if len(places):
             nearness = embeddings[places] @ embeddings[places].mean(axis=0)
             rows = known.rows[places][np.argsort(-nearness, kind="stable")]
-    samples = describe_samples(workspace, np.sort(rows[: 4 * MOST_EXAMPLES]))
+    samples = describe_samples(workspace, np.sort(rows[: 4 * MAX_EXAMPLES]))
     by_row = {sample.row: sample for sample in samples}
-    ordered = [by_row[row] for row in rows[: 4 * MOST_EXAMPLES].tolist()]
-    return tuple(sorted(ordered, key=lambda sample: not sample.is_failure)[:MOST_EXAMPLES])
+    ordered = [by_row[row] for row in rows[: 4 * MAX_EXAMPLES].tolist()]
+    return tuple(sorted(ordered, key=lambda sample: not sample.is_failure)[:MAX_EXAMPLES])
 
 
 def _values(
@@ -590,7 +589,7 @@ def _values(
         for code, value in enumerate(coded.dictionary.to_pylist()):
             has_value = codes == code
             shares = tuple(_share(has_value[side], problem.worth) for side in (inside, ~inside))
-            if shares[0].value - shares[1].value >= LEAST_SHARE_GAP:
+            if shares[0].value - shares[1].value >= MIN_SHARE_GAP:
                 found.append(
                     MapValueShare(
                         column=choice.title, value=str(value), inside=shares[0], rest=shares[1]

@@ -39,13 +39,13 @@ from weakspot.web.services.samples import files_of, names_of
 from weakspot.web.services.view import View
 from weakspot.web.services.workspace import ALONE, Mark, MarkBook, MarkKind, Workspace
 
-MOST_MARKED = 20_000
-LARGEST_ROW = 2**53
-MOST_LABELS = 200
-LONGEST_NOTE, LONGEST_LABEL = 500, 1000
+MAX_MARKED = 20_000
+MAX_ROW = 2**53
+MAX_LABELS = 200
+MAX_NOTE_LENGTH, MAX_LABEL_LENGTH = 500, 1000
 
-Row = Annotated[int, Field(ge=0, le=LARGEST_ROW)]
-Text = Annotated[str, StringConstraints(strip_whitespace=True, max_length=LONGEST_NOTE)]
+Row = Annotated[int, Field(ge=0, le=MAX_ROW)]
+Text = Annotated[str, StringConstraints(strip_whitespace=True, max_length=MAX_NOTE_LENGTH)]
 
 
 class MeantSamples(View):
@@ -57,7 +57,7 @@ class MeantSamples(View):
         query: which images, if no rows are given.
     """
 
-    rows: list[Row] = Field(default=[], max_length=MOST_MARKED)
+    rows: list[Row] = Field(default=[], max_length=MAX_MARKED)
     tables: Annotated[str, Field(max_length=200)] = ""
     query: ImageQuery | None = None
 
@@ -72,8 +72,8 @@ class MarkRequest(MeantSamples):
     """
 
     kind: MarkKind
-    labels: list[Annotated[str, Field(max_length=LONGEST_LABEL)]] = Field(
-        default=[], max_length=MOST_LABELS
+    labels: list[Annotated[str, Field(max_length=MAX_LABEL_LENGTH)]] = Field(
+        default=[], max_length=MAX_LABELS
     )
     text: Text = ""
 
@@ -114,9 +114,9 @@ def meant_rows(workspace: Workspace, meant: MeantSamples) -> IntArray:
             )
     if not len(rows):
         raise DataError("No image is meant.", fix="Pick at least one.")
-    if len(rows) > MOST_MARKED:
+    if len(rows) > MAX_MARKED:
         raise DataError(
-            f"At most {MOST_MARKED:,} images can be meant at once.",
+            f"At most {MAX_MARKED:,} images can be meant at once.",
             given=len(rows),
             fix="Choose fewer, for example by a filter.",
         )
@@ -150,7 +150,7 @@ def clean_text(text: str) -> str:
     'two lines'
     """
     seen = "".join(one if one.isprintable() else " " for one in text)
-    return " ".join(seen.split())[:LONGEST_NOTE]
+    return " ".join(seen.split())[:MAX_NOTE_LENGTH]
 
 
 def spoken(workspace: Workspace, rows: IntArray) -> str:
@@ -336,7 +336,7 @@ def _mark_of(line: dict[str, str], row: int) -> ReadMark | None:
     return ReadMark(row=row, kind=kind, text=text) if text else None
 
 
-MOST_LISTED = 500
+MAX_LISTED = 500
 
 
 class MarkedLabel(View):
@@ -391,8 +391,8 @@ def marks_view(workspace: Workspace) -> MarksView:
     shown = sorted(found.lines, key=lambda one: (one.is_applied, one.file))
     return MarksView(
         counts=book.counts(),
-        tags=book.tags()[:MOST_LISTED],
-        labels=shown[:MOST_LISTED],
+        tags=book.tags()[:MAX_LISTED],
+        labels=shown[:MAX_LISTED],
         n_waiting=sum(not one.is_applied for one in found.lines),
         n_applied=len(workspace.project.store.corrections.read().entries),
         n_without_right=found.n_without_right,

@@ -243,7 +243,7 @@ def _shown(looked: LookedAt, places: IntArray) -> list[ShownSample]:
     ]
 
 
-MOST_SHOWN = 30
+MAX_SHOWN = 30
 CHUNK_ROWS = 100_000
 OTHERS = "all other classes"
 
@@ -302,14 +302,14 @@ def _most_confused(labels: IntArray, answered: IntArray, n_classes: int) -> IntA
     blame = np.bincount(labels[wrong], minlength=n_classes) + np.bincount(
         answered[wrong], minlength=n_classes
     )
-    return np.sort(np.argsort(-blame, kind="stable")[:MOST_SHOWN])
+    return np.sort(np.argsort(-blame, kind="stable")[:MAX_SHOWN])
 
 
 def _chunks(rows: IntArray) -> list[IntArray]:
     return [rows[start : start + CHUNK_ROWS] for start in range(0, len(rows), CHUNK_ROWS)] or [rows]
 
 
-MOST_NOTES = 200
+MAX_NOTES = 200
 
 
 class SplitCount(View):
@@ -481,7 +481,7 @@ def run_facts(record: RunRecord) -> RunFacts:
         methods=_methods(document),
         notes=[
             NoteView(class_title=note.class_name, note=note.note)
-            for note in record.notes[:MOST_NOTES]
+            for note in record.notes[:MAX_NOTES]
         ],
     )
 

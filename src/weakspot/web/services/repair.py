@@ -581,7 +581,7 @@ def _zip(folder: Path) -> IO[bytes]:
     return stream
 
 
-MOST_SHOWN = 24
+MAX_SHOWN = 24
 
 
 class ChangedImages(View):
@@ -627,8 +627,8 @@ def changed_images(workspace: Workspace, run_id: str | None = None) -> ChangedIm
         half=workspace.discovery.name,
         n_right_now=int(changes.right_now.sum()),
         n_broken=int(changes.broken.sum()),
-        right_now=tuple(list_images(workspace, changes.rows[changes.right_now][:MOST_SHOWN])),
-        broken=tuple(list_images(workspace, changes.rows[changes.broken][:MOST_SHOWN])),
+        right_now=tuple(list_images(workspace, changes.rows[changes.right_now][:MAX_SHOWN])),
+        broken=tuple(list_images(workspace, changes.rows[changes.broken][:MAX_SHOWN])),
     )
 
 

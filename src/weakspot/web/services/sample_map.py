@@ -210,7 +210,7 @@ def _finite(embeddings: FloatArray) -> FloatArray:
 
 
 LayoutName = Literal["pca", "umap"]
-MOST_POINTS = 200_000
+MAX_POINTS = 200_000
 PARTS = ("discovery half", "training", "pool")
 NO_EMBEDDINGS = (
     "There are no embeddings, so there is nothing to lay out. With images, run `weakspot embed`; a table alone has no map: "
@@ -400,7 +400,7 @@ def _plan(workspace: Workspace) -> MapPlan:
         *(dataset.rows_of(split) for split in (Split.TRAIN, Split.POOL)),
     ]
     groups[1:] = [rows[~taken[rows]] for rows in groups[1:]]
-    draws, room, chosen = generator(seed, "map", "points"), MOST_POINTS, []
+    draws, room, chosen = generator(seed, "map", "points"), MAX_POINTS, []
     surroundings = sum(len(rows) for rows in groups[1:])
     for place, rows in enumerate(groups):
         share = room if place == 0 or surroundings <= room else int(room * len(rows) / surroundings)
@@ -444,8 +444,8 @@ def _note(plan: MapPlan, shown: tuple[MapPartView, ...]) -> str:
         f"{part.shown:,} of {part.total:,} ({part.name})" for part in shown if part.total
     )
     why = (
-        f"at most {MOST_POINTS:,}, chosen at random, always the same"
-        if sum(plan.totals) > MOST_POINTS
+        f"at most {MAX_POINTS:,}, chosen at random, always the same"
+        if sum(plan.totals) > MAX_POINTS
         else "those with an embedding"
     )
     return f"Shown are {parts}: {why}."
@@ -478,7 +478,7 @@ def _listed(matrix: AnyArray, names: tuple[str, ...]) -> list[str]:
 MAX_UMAP_SAMPLES = 50_000
 DIMENSION = 50
 N_NEIGHBOURS = 15
-FEWEST_POINTS = 8
+MIN_POINTS = 8
 TRANSFORMED_AT_ONCE = 10_000
 STARTING_WIDTH = 10.0
 SMALL = 10_000
@@ -539,7 +539,7 @@ def umap_places(
         seed: of the project.
         report: called with how many samples have their place.
     """
-    if len(embeddings) < FEWEST_POINTS:
+    if len(embeddings) < MIN_POINTS:
         return start
     umap = _quiet_umap()
     fitted = np.arange(len(embeddings))

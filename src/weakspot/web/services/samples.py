@@ -35,9 +35,9 @@ from weakspot.run.preparation import CLIP, Prepared
 from weakspot.web.services.view import View
 from weakspot.web.services.workspace import Workspace
 
-MOST_PROBABILITIES = 5
-MOST_COLUMNS = 100
-LONGEST_VALUE = 500
+MAX_PROBABILITIES = 5
+MAX_COLUMNS = 100
+MAX_VALUE_LENGTH = 500
 
 
 class ClassProbability(View):
@@ -244,7 +244,7 @@ def _probabilities(dataset: Dataset, row: int) -> list[ClassProbability]:
     if dataset.probabilities is None:
         return []
     chances = np.asarray(dataset.probabilities[row], dtype=np.float64)
-    order = np.argsort(-chances, kind="stable")[:MOST_PROBABILITIES]
+    order = np.argsort(-chances, kind="stable")[:MAX_PROBABILITIES]
     return [
         ClassProbability(class_name=dataset.class_names[code], probability=float(chances[code]))
         for code in order.tolist()
@@ -253,10 +253,10 @@ def _probabilities(dataset: Dataset, row: int) -> list[ClassProbability]:
 
 
 def _columns(dataset: Dataset, whole: pa.Table) -> list[SampleColumn]:
-    names = dataset.metadata_names[:MOST_COLUMNS]
+    names = dataset.metadata_names[:MAX_COLUMNS]
     values = ((name, whole.column(f"meta.{name}")[0].as_py()) for name in names)
     return [
-        SampleColumn(name=name, value=str(value)[:LONGEST_VALUE])
+        SampleColumn(name=name, value=str(value)[:MAX_VALUE_LENGTH])
         for name, value in values
         if value is not None
     ]
@@ -287,7 +287,7 @@ def _slices(workspace: Workspace, record: RunRecord, row: int) -> list[SampleSli
 
 
 FEW_PIXELS = 512 * 512
-LONGEST_JPEG = 65_500
+MAX_JPEG_SIDE = 65_500
 QUALITY = 92
 _DECODING_ORIGINALS = threading.BoundedSemaphore(2)
 
@@ -329,7 +329,7 @@ def original(workspace: Workspace, row: int, *, side: int | None = None) -> Orig
                 image.thumbnail((side, side))
     except WeakspotError:
         return None
-    is_exact = image.width * image.height <= FEW_PIXELS or max(image.size) > LONGEST_JPEG
+    is_exact = image.width * image.height <= FEW_PIXELS or max(image.size) > MAX_JPEG_SIDE
     stream = io.BytesIO()
     if is_exact:
         image.save(stream, format="PNG", compress_level=1)
@@ -344,7 +344,7 @@ def original(workspace: Workspace, row: int, *, side: int | None = None) -> Orig
 
 SIDES = (64, 96, 128, 160, 224, 320, 512)
 FOLDER = "thumbnails"
-MOST_BYTES = 512 * 1024 * 1024
+MAX_BYTES = 512 * 1024 * 1024
 KEPT_SHARE = 0.75
 UNFINISHED = ".part"
 _DECODING_THUMBNAILS = threading.BoundedSemaphore(max(2, (os.cpu_count() or 1)))
@@ -374,7 +374,7 @@ class ThumbnailFolder:
         most_bytes: how much is kept at most, within what one process writes between two counts.
     """
 
-    def __init__(self, folder: Path, *, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(self, folder: Path, *, most_bytes: int = MAX_BYTES) -> None:
         self.folder = folder
         self.most_bytes = most_bytes
         self._guard = threading.Lock()
@@ -539,8 +539,8 @@ COVERED = 2
 """A patch covers so many cells each way, and begins at every cell: each cell is covered by several patches."""
 BATCH = 11
 PATIENCE_SECONDS = 0.6
-MOST_KEPT = 32
-LARGEST_SIDE = 1024
+MAX_KEPT = 32
+MAX_SIDE = 1024
 
 
 class HeatOfClass(View):
@@ -647,7 +647,7 @@ def heat_map(
             if image is None:
                 return None
             found = Occlusion(image=image)
-            while len(kept) >= MOST_KEPT:
+            while len(kept) >= MAX_KEPT:
                 kept.pop(next(iter(kept)), None)
             kept[row] = found
         start = time.monotonic()
@@ -687,7 +687,7 @@ def _image(workspace: Workspace, row: int) -> Image.Image | None:
             image = decode_image(read_location(location), image_side=classifier.image_side).image
     except WeakspotError:
         return None
-    image.thumbnail((max(LARGEST_SIDE, classifier.image_side or 0),) * 2)
+    image.thumbnail((max(MAX_SIDE, classifier.image_side or 0),) * 2)
     return image.convert("RGB")
 
 

@@ -32,8 +32,8 @@ from weakspot.store.project import DATA_FOLDER, ProjectStore
 from weakspot.web.services.view import View
 from weakspot.web.services.workspace import Workspace
 
-MOST_LISTED = 500
-MOST_LOOKED_AT = 20_000
+MAX_LISTED = 500
+MAX_LOOKED_AT = 20_000
 
 
 class PlaceKind(StrEnum):
@@ -122,7 +122,7 @@ class AllowedPlaces:
         folder = self.allow(text or ".")
         try:
             entries = sorted(
-                islice(os.scandir(folder), MOST_LOOKED_AT), key=lambda one: one.name.lower()
+                islice(os.scandir(folder), MAX_LOOKED_AT), key=lambda one: one.name.lower()
             )
         except OSError as error:
             raise ConfigError(
@@ -138,9 +138,9 @@ class AllowedPlaces:
         return PlaceList(
             path=str(folder),
             above=str(above) if may_rise and above != folder else None,
-            places=places[:MOST_LISTED],
+            places=places[:MAX_LISTED],
             n_images=sum(is_image_name(one.name) for one, _ in seen),
-            is_whole=len(places) <= MOST_LISTED and len(entries) < MOST_LOOKED_AT,
+            is_whole=len(places) <= MAX_LISTED and len(entries) < MAX_LOOKED_AT,
         )
 
 
@@ -157,7 +157,7 @@ def _kind_of(entry: "os.DirEntry[str]") -> PlaceKind | None:
 
 
 N_IMAGES = 24
-MOST_CLASSES = 200
+MAX_CLASSES = 200
 COLUMN_CHOICES = ("path", "label", "prediction", "probabilities", "split", "group")
 """What a column can be chosen for on the page; the other roles are rare and written into weakspot.toml."""
 
@@ -278,7 +278,7 @@ def _of_look(look: SourceLook, shown: list[RawSample]) -> dict[str, object]:
                 if counts[name]
             },
         )
-        for name, n in totals.most_common(MOST_CLASSES)
+        for name, n in totals.most_common(MAX_CLASSES)
     ]
     return {
         "n_samples": totals.total(),
@@ -310,7 +310,7 @@ def _said(error: WeakspotError) -> str:
     return " ".join(filter(None, (error.what, error.fix)))
 
 
-LONGEST_PATH = 4000
+MAX_PATH_LENGTH = 4000
 IMAGE_SIDE = 160
 NETWORK = re.compile(r"^(https?://|transformers:|timm:|[A-Za-z_][\w.]*:[A-Za-z_]\w*$)")
 
@@ -323,7 +323,7 @@ class ChosenData(View):
         columns: role to column, where the names of a table do not tell.
     """
 
-    source: str = Field(min_length=1, max_length=LONGEST_PATH)
+    source: str = Field(min_length=1, max_length=MAX_PATH_LENGTH)
     columns: dict[str, str] = Field(default_factory=dict, max_length=len(ROLES))
 
 
@@ -335,7 +335,7 @@ class ChosenProject(ChosenData):
             takes; empty: the data says what was predicted.
     """
 
-    classifier: str = Field(default="", max_length=LONGEST_PATH)
+    classifier: str = Field(default="", max_length=MAX_PATH_LENGTH)
 
 
 class SetupState(View):

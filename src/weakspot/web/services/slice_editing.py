@@ -194,11 +194,11 @@ def _first_run(workspace: Workspace, project: Project) -> RunRecord:
     return record.model_copy(update={"classifier": facts})
 
 
-LONGEST_WORDS, LONGEST_REASON, LONGEST_VALUE = 200, 500, 1000
-MOST_ROWS = 20_000
+MAX_WORDS_LENGTH, MAX_REASON_LENGTH, MAX_VALUE_LENGTH = 200, 500, 1000
+MAX_ROWS = 20_000
 MAX_CHOSEN_VALUES = 200
-LARGEST_ROW = 2**40
-LARGEST_SCORE = 1e9
+MAX_ROW = 2**40
+MAX_SCORE = 1e9
 
 
 def _one_line(text: str) -> str:
@@ -211,8 +211,10 @@ def _one_line(text: str) -> str:
     return stripped
 
 
-Words = Annotated[str, Field(min_length=1, max_length=LONGEST_WORDS), AfterValidator(_one_line)]
-Reason = Annotated[str, Field(min_length=1, max_length=LONGEST_REASON), AfterValidator(_one_line)]
+Words = Annotated[str, Field(min_length=1, max_length=MAX_WORDS_LENGTH), AfterValidator(_one_line)]
+Reason = Annotated[
+    str, Field(min_length=1, max_length=MAX_REASON_LENGTH), AfterValidator(_one_line)
+]
 SliceId = Annotated[str, Field(pattern=r"^[0-9a-f]{12}$")]
 
 
@@ -231,7 +233,7 @@ class Dismissal(View):
 class NewThreshold(View):
     """Where membership begins, in the measure of the rule."""
 
-    threshold: float = Field(ge=-LARGEST_SCORE, le=LARGEST_SCORE, allow_inf_nan=False)
+    threshold: float = Field(ge=-MAX_SCORE, le=MAX_SCORE, allow_inf_nan=False)
 
 
 class Narrowing(View):
@@ -243,8 +245,8 @@ class Narrowing(View):
         is_kept: whether these values stay, or go.
     """
 
-    column: Annotated[str, Field(min_length=1, max_length=LONGEST_VALUE)]
-    values: list[Annotated[str, Field(max_length=LONGEST_VALUE)]] = Field(
+    column: Annotated[str, Field(min_length=1, max_length=MAX_VALUE_LENGTH)]
+    values: list[Annotated[str, Field(max_length=MAX_VALUE_LENGTH)]] = Field(
         min_length=1, max_length=MAX_CHOSEN_VALUES
     )
     is_kept: bool
@@ -276,10 +278,8 @@ class PickedRows(View):
         tables: what the row numbers refer to; empty if that is not known.
     """
 
-    title: Annotated[str, Field(min_length=1, max_length=LONGEST_VALUE)]
-    rows: list[Annotated[int, Field(ge=0, le=LARGEST_ROW)]] = Field(
-        min_length=1, max_length=MOST_ROWS
-    )
+    title: Annotated[str, Field(min_length=1, max_length=MAX_VALUE_LENGTH)]
+    rows: list[Annotated[int, Field(ge=0, le=MAX_ROW)]] = Field(min_length=1, max_length=MAX_ROWS)
     words: Words
     tables: Annotated[str, Field(max_length=200)] = ""
 
@@ -321,7 +321,7 @@ def spoken_name(workspace: Workspace, class_name: str, side: Side | None, words:
     return name.model_copy(update={"accuracy_nearest": nearest, "curve": view.curve(accuracies)})
 
 
-MOST_PARTS = 64
+MAX_PARTS = 64
 
 
 def any_of(first: Rule, second: Rule) -> Rule:
@@ -353,7 +353,7 @@ def _either(parts: list[Rule]) -> Rule:
     for part in parts:
         if part not in different:
             different.append(part)
-    if len(different) > MOST_PARTS:
+    if len(different) > MAX_PARTS:
         raise DataError(
             "The merged rule would have too many parts.",
             given=len(different),
@@ -675,9 +675,9 @@ def add_decisions(record: RunRecord, decisions: Sequence[Decision]) -> RunRecord
 
 
 METHOD = "selection"
-LEAST_PICKED = 5
+MIN_PICKED = 5
 N_PARTS = 5
-MOST_FITTED = 20_000
+MAX_FITTED = 20_000
 PENALTIES = (0.001, 0.01, 0.1, 1.0)
 
 
@@ -730,9 +730,9 @@ def slice_from_rows(workspace: Workspace, asked: PickedRows, *, by: str) -> Slic
     problem, embeddings = workspace.class_embeddings(asked.title)
     picked = np.isin(problem.rows, np.asarray(asked.rows, dtype=np.int64))
     n_picked = int(picked.sum())
-    if min(n_picked, len(picked) - n_picked) < LEAST_PICKED:
+    if min(n_picked, len(picked) - n_picked) < MIN_PICKED:
         raise NotEnoughDataError(
-            f"{n_picked} of {len(picked)} samples of {asked.title!r} on the half to look at were picked; at least {LEAST_PICKED} "
+            f"{n_picked} of {len(picked)} samples of {asked.title!r} on the half to look at were picked; at least {MIN_PICKED} "
             "must be picked and as many left.",
             fix="Pick more samples of this class.",
         )
@@ -791,7 +791,7 @@ def _separate(
     """
     draws = generator(seed, METHOD)
     parts = part_numbers(picked, groups, draws)
-    fitted = _at_most(picked, MOST_FITTED, draws)
+    fitted = _at_most(picked, MAX_FITTED, draws)
     best: tuple[float, float, float, BoolArray] | None = None
     for penalty in PENALTIES:
         scores = np.empty(len(picked))
@@ -799,7 +799,7 @@ def _separate(
             used = fitted & (parts != part)
             direction, offset = _ridge(embeddings[used], picked[used], penalty)
             scores[parts == part] = embeddings[parts == part] @ direction + offset
-        cut = separating_cut(scores, picked, min_inside=LEAST_PICKED)
+        cut = separating_cut(scores, picked, min_inside=MIN_PICKED)
         if cut is None:
             continue
         strength = association(picked, scores >= cut)

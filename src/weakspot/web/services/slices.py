@@ -264,7 +264,7 @@ class _Context:
             method=found.method,
             words="" if found.name is None else found.name.contrast,
             is_doubtful=found.name is not None and found.name.is_doubtful,
-            nearest_words=[name.contrast for name in found.nearest_words[: wording.MOST_NEAREST]],
+            nearest_words=[name.contrast for name in found.nearest_words[: wording.MAX_NEAREST]],
             inside=None
             if entry is None
             else share_with(entry.failures_inside, entry.n_inside, entry.interval_inside),
@@ -330,7 +330,7 @@ def witnesses_of(found: FailureSlice) -> list[Witness]:
 
 
 MAX_VIEWED_SLICES = 24
-MOST_EXTREME = 60
+MAX_EXTREME = 60
 
 
 class Shown(StrEnum):
@@ -424,7 +424,7 @@ class LookedAt:
         failed = self.problem.failed
         parts = {
             Shown.MEMBERS: (inside, inside[:0]),
-            Shown.EXTREMES: (inside[:MOST_EXTREME], outside[::-1][:MOST_EXTREME]),
+            Shown.EXTREMES: (inside[:MAX_EXTREME], outside[::-1][:MAX_EXTREME]),
             Shown.COUNTER: (inside[~failed[inside]], outside[failed[outside]]),
             Shown.OUTSIDE: (outside, outside[:0]),
         }
@@ -554,7 +554,7 @@ def threshold_of(found: FailureSlice) -> float | None:
     return float(value) if value is not None else None
 
 
-MOST_ANSWERS = 12
+MAX_ANSWERS = 12
 
 
 class NameView(SliceName, View):
@@ -684,7 +684,7 @@ def _confusion(seen: LookedAt) -> list[AnswerCount]:
         set(inside) | set(outside),
         key=lambda one: (one not in right, -inside[one], -outside[one], one),
     )
-    shown, rest = ordered[:MOST_ANSWERS], ordered[MOST_ANSWERS:]
+    shown, rest = ordered[:MAX_ANSWERS], ordered[MAX_ANSWERS:]
     found = [
         AnswerCount(answer=one, is_right=one in right, inside=inside[one], outside=outside[one])
         for one in shown

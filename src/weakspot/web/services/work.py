@@ -18,7 +18,7 @@ from weakspot.web.services.view import View, field_words
 
 ClassName = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 Caption = Annotated[str, StringConstraints(min_length=1, max_length=300)]
-MOST_CAPTIONS, MOST_EACH, MOST_BUDGET = 12, 200, 20_000
+MAX_CAPTIONS, MAX_EACH, MAX_BUDGET = 12, 200, 20_000
 
 
 class CounterfactualArguments(View):
@@ -32,8 +32,8 @@ class CounterfactualArguments(View):
     """
 
     class_name: ClassName
-    captions: tuple[Caption, ...] = Field(min_length=1, max_length=MOST_CAPTIONS)
-    n_each: int = Field(default=24, ge=1, le=MOST_EACH)
+    captions: tuple[Caption, ...] = Field(min_length=1, max_length=MAX_CAPTIONS)
+    n_each: int = Field(default=24, ge=1, le=MAX_EACH)
     agreed_cost: float = Field(default=0.0, ge=0.0, le=1e6, allow_inf_nan=False)
 
 
@@ -50,8 +50,8 @@ class SearchArguments(View):
 
     class_name: ClassName
     target: str = Field(default="", max_length=500)
-    captions: tuple[Caption, ...] = Field(default=(), max_length=MOST_CAPTIONS)
-    budget: int | None = Field(default=None, ge=16, le=MOST_BUDGET)
+    captions: tuple[Caption, ...] = Field(default=(), max_length=MAX_CAPTIONS)
+    budget: int | None = Field(default=None, ge=16, le=MAX_BUDGET)
     agreed_cost: float = Field(default=0.0, ge=0.0, le=1e6, allow_inf_nan=False)
 
 
@@ -139,7 +139,7 @@ ARGUMENTS: dict[str, type[View]] = {
 }
 
 
-LONGEST_ARGUMENTS = 20_000
+MAX_ARGUMENTS_LENGTH = 20_000
 
 Arguments = Mapping[str, JsonValue]
 Work = Callable[[Project, Arguments, StageProgress], dict[str, JsonValue]]
@@ -182,7 +182,7 @@ def check_arguments(kind: str, given: Arguments) -> dict[str, JsonValue]:
         raise ConfigError(
             "The arguments of the work hold something that is no text or number.", where="arguments"
         ) from error
-    if len(written) > LONGEST_ARGUMENTS or rb"\u0000" in written:
+    if len(written) > MAX_ARGUMENTS_LENGTH or rb"\u0000" in written:
         raise ConfigError(
             "The arguments of the work are too long, or hold a zero character.", where="arguments"
         )

@@ -147,8 +147,8 @@ class NothingShared:
 
 
 PATIENCE_SECONDS = 20.0
-MOST_PHRASES = 4096
-MOST_KEPT = 200
+MAX_PHRASES = 4096
+MAX_KEPT = 200
 Made = TypeVar("Made")
 
 
@@ -283,7 +283,7 @@ class Workspace:
                 fix="weakspot lab align",
             )
         known = self._current.phrases
-        if len(known) > MOST_PHRASES:
+        if len(known) > MAX_PHRASES:
             known.clear()
         missing = [phrase for phrase in dict.fromkeys(phrases) if phrase not in known]
         if missing:
@@ -318,7 +318,7 @@ class Workspace:
             return cast("Made", current.made[name])
 
     def make_of_run(
-        self, run_id: str, name: str, make: Callable[[RunRecord], Made], *, most: int = MOST_KEPT
+        self, run_id: str, name: str, make: Callable[[RunRecord], Made], *, most: int = MAX_KEPT
     ) -> Made:
         """Return something that follows from a run alone; it is made again only when the run was written again.
 

@@ -22,7 +22,7 @@ from weakspot.web.state.studies import storable
 
 MARKS = "marks"
 AT_ONCE = 5000
-MOST_SELECTIONS = 1000
+MAX_SELECTIONS = 1000
 
 
 class NewMark(View):
@@ -75,7 +75,7 @@ def keep_selection(state: StateStore, sample_ids: Sequence[str]) -> str:
             rows.add(SelectionRow(selection_id=name, samples={"ids": ids}, created=now()))
             rows.flush()
             newest = select(SelectionRow.selection_id).order_by(SelectionRow.created.desc())
-            kept = list(rows.scalars(newest.limit(MOST_SELECTIONS)))
+            kept = list(rows.scalars(newest.limit(MAX_SELECTIONS)))
             rows.execute(delete(SelectionRow).where(SelectionRow.selection_id.not_in(kept)))
     return name
 

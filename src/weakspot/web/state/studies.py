@@ -514,7 +514,7 @@ def _participant(
     )
 
 
-LONGEST_STRETCH = 60.0
+MAX_STRETCH = 60.0
 
 
 def active_seconds(rows: Session, person_id: str, study_id: str | None) -> float:
@@ -557,9 +557,7 @@ def report_activity(
             select(func.max(ActivityRow.created)).where(ActivityRow.person_id == person.person_id)
         )
         present = now()
-        counted = max(
-            0.0, min(seconds, LONGEST_STRETCH, (present - (last or came)).total_seconds())
-        )
+        counted = max(0.0, min(seconds, MAX_STRETCH, (present - (last or came)).total_seconds()))
         stretch = ActivityRow(
             person_id=person.person_id,
             study_id=study_id,

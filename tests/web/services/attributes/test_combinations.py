@@ -14,7 +14,7 @@ from weakspot.web.services.attributes import (
     predictions_of,
 )
 from weakspot.web.services.combinations import (
-    LEAST_SUPPORT,
+    MIN_SUPPORT,
     combination_slice,
     combinations,
     lower_ends,
@@ -54,8 +54,8 @@ def test_combinations__order__by_the_lower_end_of_the_rate(attributed):
 
 def test_combinations__tiny_floor__raised_to_five(attributed):
     found = combinations(attributed, chosen=["colour", "background", "size"], min_support=1)
-    assert found.min_support == LEAST_SUPPORT
-    assert all(one.failures.total >= LEAST_SUPPORT for one in found.combinations)
+    assert found.min_support == MIN_SUPPORT
+    assert all(one.failures.total >= MIN_SUPPORT for one in found.combinations)
 
 
 def test_combinations__none_chosen__worst_of_all_without_idle_values(attributed):

@@ -155,7 +155,7 @@ def test_held_out_score__large_classes__normal_limit_agrees_with_exact_test(monk
     similarities = (draws.standard_normal(6000) + 0.06 * failed).astype(np.float32)
     parts = parts_of(failed, seed=0, title="any")
     limit = held_out_score(similarities, failed, parts)
-    monkeypatch.setattr("weakspot.web.services.classes.MOST_EXACT", 10**9)
+    monkeypatch.setattr("weakspot.web.services.classes.MAX_EXACT", 10**9)
     exact = held_out_score(similarities, failed, parts)
     assert limit.score == exact.score
     assert limit.p_value == pytest.approx(exact.p_value, rel=0.02)

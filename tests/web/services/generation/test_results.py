@@ -113,7 +113,7 @@ def test_kept__damaged_file__is_left_out(workspace):
 
 
 def test_keep__many_results__the_oldest_are_forgotten(workspace, monkeypatch):
-    monkeypatch.setattr(generation_results, "MOST_KEPT", 1)
+    monkeypatch.setattr(generation_results, "MAX_KEPT", 1)
     counterfactual(
         workspace.project,
         {"class_name": "disc", "captions": ["green"], "n_each": 16},

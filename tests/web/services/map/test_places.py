@@ -71,7 +71,7 @@ def test_rows__evaluated_on_training_samples__confirmation_half_stays_away(folde
 
 
 def test_rows__more_than_fit__same_sample_every_time_said_in_words(folder, monkeypatch):
-    monkeypatch.setattr(sample_map, "MOST_POINTS", 100)
+    monkeypatch.setattr(sample_map, "MAX_POINTS", 100)
     plans = [map_plan(Workspace(Project.open(folder))) for _ in range(2)]
     assert len(plans[0].rows) <= 100
     assert plans[0].rows.tolist() == plans[1].rows.tolist()
@@ -111,7 +111,7 @@ def test_map_layout__reopened__read_from_disk_not_made_again(folder, monkeypatch
 
 def test_map_layout__project_is_being_written__map_all_the_same(folder, monkeypatch):
     monkeypatch.setattr(map_layouts, "PATIENCE_SECONDS", 0.0)
-    monkeypatch.setattr(sample_map, "MOST_POINTS", 90)
+    monkeypatch.setattr(sample_map, "MAX_POINTS", 90)
     other = Project.open(folder)
     with other.store.writing():
         layout = map_layout(Workspace(Project.open(folder)))

@@ -48,7 +48,7 @@ def test_lay_out__asked_twice__made_once_and_shown_by_an_open_workspace(folder):
 def test_umap_places__more_than_are_fitted__the_rest_stands_with_its_own_kind_the_same_every_time(
     monkeypatch,
 ):
-    monkeypatch.setattr(map_work, "MOST_FITTED", 90)
+    monkeypatch.setattr(map_work, "MAX_FITTED", 90)
     draws = np.random.default_rng(0)
     kinds = np.repeat(np.arange(3), 50)
     embeddings = unit_rows(np.eye(3, 8)[kinds] + draws.normal(scale=0.1, size=(150, 8)))

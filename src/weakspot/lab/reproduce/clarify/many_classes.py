@@ -27,8 +27,8 @@ from weakspot.repair.training.trainer import HeadTrainer
 
 PERCENT = 100.0
 ENCODER = "stand-in"
-LEAST_ACCURACY, MOST_ACCURACY = 0.2, 0.8
-MOST_CLASSES, MOST_KEYWORDS, SHOWN_KEYWORDS = 100, 50, 10
+MIN_ACCURACY, MAX_ACCURACY = 0.2, 0.8
+MAX_CLASSES, MAX_KEYWORDS, SHOWN_KEYWORDS = 100, 50, 10
 PENALTY = 1e-4
 NOISE, TOWARDS_RIVAL = 1.6, 0.6
 
@@ -162,21 +162,21 @@ class ManyWorkshop:
             world.labels[rows], weights=self.right[rows], minlength=world.sizes.classes
         ) / np.bincount(world.labels[rows], minlength=world.sizes.classes)
         found = {}
-        for code in np.flatnonzero((accuracy >= LEAST_ACCURACY) & (accuracy <= MOST_ACCURACY)):
+        for code in np.flatnonzero((accuracy >= MIN_ACCURACY) & (accuracy <= MAX_ACCURACY)):
             own = rows[world.labels[rows] == code]
             keywords = self.keywords(own)
             likeness = world.spoken[keywords] @ world.embeddings[own].T
             scores = error_scores(np.asarray(likeness, dtype=np.float32), ~self.right[own])
             order = np.argsort(-scores.score, kind="stable")[:SHOWN_KEYWORDS]
             found[int(code)] = (keywords[order], scores.score[order], scores.threshold[order])
-        best = sorted(found, key=lambda code: -found[code][1][0])[:MOST_CLASSES]
+        best = sorted(found, key=lambda code: -found[code][1][0])[:MAX_CLASSES]
         return {code: found[code] for code in best}
 
     def keywords(self, rows: IntArray) -> IntArray:
         """Return the words that captions of some samples hold most often: concepts, and names of classes."""
         named = np.bincount(self.world.taken_for[rows].ravel(), minlength=self.world.sizes.classes)
         counts = np.concatenate([self.world.shown[rows].sum(axis=0), named])
-        order = np.argsort(-counts, kind="stable")[:MOST_KEYWORDS]
+        order = np.argsort(-counts, kind="stable")[:MAX_KEYWORDS]
         return np.asarray(order[counts[order] > 0], dtype=np.int64)
 
     def clip_keywords(self, code: int) -> IntArray:

@@ -29,7 +29,7 @@ from weakspot.words.wordnet import hyponyms
 
 SOURCE = "dcbench"
 SECONDS_A_PROBLEM = 900.0
-MOST_KINDS = 100
+MAX_KINDS = 100
 CELEBA_WORDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "bald": (("bald",), ("hair", "haired")),
     "bangs": (("bangs", "fringe"), ("forehead",)),
@@ -169,7 +169,7 @@ def slice_words(problem: SliceProblem, name: str) -> tuple[tuple[str, ...], tupl
     found = re.fullmatch(rf"{re.escape(problem.target)}=\d_(.+)=(\d)", name)
     if found is None:
         word = _synset_word(name)
-        return (word,), hyponyms(word, most=MOST_KINDS)
+        return (word,), hyponyms(word, most=MAX_KINDS)
     attribute, is_there = found[1], found[2] == "1"
     if attribute.endswith("_hair"):
         colour = attribute.removesuffix("_hair")

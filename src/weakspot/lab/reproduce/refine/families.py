@@ -22,7 +22,7 @@ WIDTHS = (8, 10, 12, 14, 16)
 PATCH_WIDTHS = (4, 5, 6, 7, 8)
 EPOCHS = 8
 SHARE = 0.6
-LAMBDA, K, IMAGES_PER_FAILURE, MOST_IMAGES = 0.5, 3, 5, 40
+LAMBDA, K, IMAGES_PER_FAILURE, MAX_IMAGES = 0.5, 3, 5, 40
 """What the paper uses: how much generated images count, values a class, images a failure; at most so many images of one prompt."""
 SIZES = {Split.TRAIN: 3000, Split.VALIDATION: 1600, Split.TEST: 1600}
 SMALL_SIZES = {Split.TRAIN: 800, Split.VALIDATION: 400, Split.TEST: 200}
@@ -99,7 +99,7 @@ def refine_request(
         n_names=n_names,
         n_each=IMAGES_PER_FAILURE,
         least_each=IMAGES_PER_FAILURE,
-        most_each=MOST_IMAGES,
+        most_each=MAX_IMAGES,
         debug_weight=debug_weight,
         arms=arms,
         predefined=((factor, FACTORS[factor]),),

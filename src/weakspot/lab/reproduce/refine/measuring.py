@@ -31,7 +31,7 @@ COLUMNS = ("clean", "failure", "seed", "held_out", "test_before", "test_after")
 LAMBDAS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0)
 KS = (1, 2, 3, 5)
 SWEPT: tuple[NetworkShape, ...] = ("plain", "wide")
-MOST_VALUES = 3
+MAX_VALUES = 3
 
 
 def measure_family(context: Context, shape: NetworkShape) -> StepResult:
@@ -129,7 +129,7 @@ def collective(made: FamilyRefinement) -> dict[str, JsonValue]:
     common = made.common
     values: Sequence[JsonValue] = []
     if common is not None:
-        values = [[one.value, 100 * one.share.value] for one in common.values[:MOST_VALUES]]
+        values = [[one.value, 100 * one.share.value] for one in common.values[:MAX_VALUES]]
     return {
         "models": models,
         "relative": None if made.relative is None else 100 * made.relative,

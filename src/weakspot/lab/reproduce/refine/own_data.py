@@ -6,7 +6,7 @@ from weakspot.lab.reproduce.expected_files import DataSet
 from weakspot.lab.reproduce.given_models import given_generator, model_projects
 from weakspot.lab.reproduce.labelled_files import CIFAR_100, IMAGENET, INATURALIST
 from weakspot.lab.reproduce.protocol import Context, Step, StepResult
-from weakspot.lab.reproduce.refine.families import IMAGES_PER_FAILURE, LAMBDA, MOST_IMAGES, K
+from weakspot.lab.reproduce.refine.families import IMAGES_PER_FAILURE, LAMBDA, MAX_IMAGES, K
 from weakspot.lab.reproduce.refine.measuring import arm_figures, collective, first_names
 from weakspot.lab.reproduce.request import ReproduceRequest
 from weakspot.project.refine.projects import refine_project, refine_projects
@@ -34,7 +34,7 @@ def measure_given(context: Context, found: DataSet) -> StepResult:
         n_names=K,
         n_each=IMAGES_PER_FAILURE,
         least_each=IMAGES_PER_FAILURE,
-        most_each=MOST_IMAGES,
+        most_each=MAX_IMAGES,
         debug_weight=LAMBDA,
     )
     refined = [refine_project(one, request, generator=generator).refinement for one in projects]

@@ -26,7 +26,7 @@ from weakspot.lab.reproduce.search.victims import (
     world_of,
 )
 
-N_FRESH, N_SECOND, N_SET, MOST_KEPT = 400, 60, 120, 20
+N_FRESH, N_SECOND, N_SET, MAX_KEPT = 400, 60, 120, 20
 N_CLASSES = 5
 SURE = 0.05
 DESIGN = SequentialDesign(most_baseline=500, most_per_caption=250, budget=2500, smallest_gain=0.05)
@@ -197,7 +197,7 @@ def _failures(
     for name, prompt in captions:
         code = dataset.class_code(name)
         made = fresh_images(context, prompt, context.request.pick(N_SET, 24))
-        wrong = np.flatnonzero(victim.says(made) != code)[:MOST_KEPT]
+        wrong = np.flatnonzero(victim.says(made) != code)[:MAX_KEPT]
         images += [made[place] for place in wrong]
         labels += [code] * len(wrong)
     return images, np.array(labels, dtype=np.int64)

@@ -7,7 +7,7 @@ from weakspot.data.charts import bar_groups
 from weakspot.lab.reproduce.protocol import PaperTable, Results
 from weakspot.lab.reproduce.search.numbers import clusters_of, found_pairs, rate, ratio, rows_of
 
-MOST_LABELS = 5
+MAX_LABELS = 5
 
 
 def tables(results: Results) -> tuple[PaperTable, ...]:
@@ -77,7 +77,7 @@ def _labels(counts: Mapping[str, int]) -> str:
     total = max(sum(counts.values()), 1)
     ordered = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
     return ", ".join(
-        f"{name} {100 * number / total:.0f} %" for name, number in ordered[:MOST_LABELS]
+        f"{name} {100 * number / total:.0f} %" for name, number in ordered[:MAX_LABELS]
     )
 
 
