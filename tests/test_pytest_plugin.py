@@ -2,7 +2,7 @@ import subprocess
 import sys
 
 import pytest
-from tests.fruit_table import write_fruit_table
+from tests.build import write_fruit_table
 
 TESTS = """\
 def test_by_options(weakspot_check):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 from PIL import Image
-from tests.planted_project import planted_settings
+from tests.build import planted_settings
 
 from weakspot.core.dataset import SPLIT_ORDER, Split
 from weakspot.project.project import Project

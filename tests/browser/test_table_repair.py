@@ -5,7 +5,7 @@ import re
 
 from playwright.sync_api import expect
 from tests.browser.driving import serving, visiting
-from tests.captioned_table import write_captioned_table
+from tests.build import write_captioned_table
 
 from weakspot.project.project import Project
 from weakspot.run.settings import Settings

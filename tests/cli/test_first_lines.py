@@ -4,7 +4,7 @@ import re
 import pytest
 from rich.cells import cell_len
 from rich.console import Console
-from tests.heron_record import class_finding, evidence_of, heron_record, slice_of
+from tests.build import class_finding, evidence_of, heron_record, heron_slice
 
 from weakspot.cli.results import MAX_LINES, answer_lines, show_run
 from weakspot.core.evidence import ClassFindingKind, Verdict
@@ -56,7 +56,7 @@ def test_answer_lines__the_whole_story(record, here):
 def _crowded(record):
     """Many classes, findings and advice, long names, wide letters, and everything at once."""
     names = [f"鷺のなかま {number} with a name that goes on and on" for number in range(300)]
-    found = [slice_of(name, f"{LONG} {name}", name) for name in names]
+    found = [heron_slice(name, f"{LONG} {name}", name) for name in names]
     facts = ClassifierFacts(
         n_samples=15_000,
         n_failed=4_500,

@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from tests.planted_project import planted_project
+from tests.build import planted_project
 from typer.testing import CliRunner
 
 from weakspot.cli.main import app

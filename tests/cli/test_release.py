@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 import pytest
-from tests.fruit_table import write_fruit_table
+from tests.build import write_fruit_table
 from typer.testing import CliRunner
 
 from weakspot.cli.main import app

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from http.cookies import SimpleCookie
 
 import pytest
-from tests.planted_project import planted_project
+from tests.build import planted_project
 
 SECRET = "a-secret-of-the-user-with-many-letters"
 

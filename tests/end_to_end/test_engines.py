@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-from tests.planted_project import SEED, planted_settings
+from tests.build import SEED, planted_settings
 
 from weakspot.project.project import Project
 from weakspot.run.settings import EngineSettings

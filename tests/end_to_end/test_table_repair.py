@@ -4,7 +4,7 @@ import csv
 import json
 
 import pytest
-from tests.captioned_table import write_captioned_table
+from tests.build import write_captioned_table
 from typer.testing import CliRunner
 
 from weakspot.cli.main import app

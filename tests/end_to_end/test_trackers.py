@@ -1,5 +1,5 @@
 import pytest
-from tests.planted_project import planted_project
+from tests.build import planted_project
 from tests.tools.real_libraries import run_real, run_there
 
 N_SAMPLES = 240

@@ -5,7 +5,7 @@ import random
 import shutil
 
 import pytest
-from tests.planted_project import planted_project
+from tests.build import planted_project
 
 from weakspot.core.errors import WeakspotError
 from weakspot.project.project import Project

@@ -4,8 +4,8 @@ import json
 import shlex
 
 import pytest
+from tests.build import planted_settings
 from tests.faults.own_disk import on_own_disk
-from tests.planted_project import planted_settings
 
 from weakspot.testing.planted import plant
 from weakspot.testing.planted_problems import rare

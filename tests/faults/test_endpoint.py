@@ -1,8 +1,8 @@
 """An endpoint that goes away, drops, trickles, refuses or talks nonsense half-way: what is said; nothing is asked twice."""
 
 import pytest
+from tests.build import planted_project
 from tests.faults.moody_server import MOODS, MoodyServer
-from tests.planted_project import planted_project
 
 from weakspot.core.errors import ModelError, UnavailableError
 from weakspot.models.endpoint.classifier import EndpointClassifier

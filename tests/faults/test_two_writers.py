@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 
-from tests.planted_project import planted_project
+from tests.build import planted_project
 
 from weakspot.project.project import Project
 

@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from tests.planted_project import planted_project
+from tests.build import planted_project
 
 from weakspot.core.errors import ConfigError, DataError, RefusedPromptError
 from weakspot.generate.generated_folder import GenerateRequest

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.planted_project import planted_project
+from tests.build import planted_project
 from tests.plugin_package.installing import install
 
 ROOT = Path(__file__).parent.parent.parent

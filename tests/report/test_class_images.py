@@ -1,5 +1,5 @@
 import numpy as np
-from tests.heron_record import class_finding
+from tests.build import class_finding
 
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.evidence import ClassFindingKind, Verdict

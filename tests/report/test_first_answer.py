@@ -1,5 +1,5 @@
 import pytest
-from tests.heron_record import class_finding, evidence_of, heron_record, slice_of
+from tests.build import class_finding, evidence_of, heron_record, heron_slice
 
 from weakspot.core.evidence import ClassFindingKind, Share, Verdict
 from weakspot.core.run import CheckState, ClassifierFacts, PreflightCheck
@@ -96,7 +96,7 @@ def test_first_answer__what_is_not_confirmed_is_no_finding(birds):
 
 
 def test_first_answer__hundreds_of_findings__few_shown_all_counted(birds):
-    found = [slice_of("gull", f"kind {number}", f"c{number}") for number in range(300)]
+    found = [heron_slice("gull", f"kind {number}", f"c{number}") for number in range(300)]
     evidence = tuple(evidence_of(one, Verdict.CONFIRMED) for one in found)
     answer = first_answer(birds.model_copy(update={"slices": tuple(found), "evidence": evidence}))
     assert (len(answer.findings), answer.n_findings) == (MAX_FINDINGS, 301)
@@ -142,7 +142,7 @@ def test_first_answer__nothing_confirmed_says_how_many_were_tested(birds):
 def test_first_answer__classes_leave_half_of_the_room_to_slices(birds):
     kind = ClassFindingKind.WHOLE
     whole = [class_finding(kind, f"c{n}", f"c{n} fails", n_failed=90 - n) for n in range(9)]
-    found = [slice_of("gull", f"kind {number}", f"c{number}") for number in range(9)]
+    found = [heron_slice("gull", f"kind {number}", f"c{number}") for number in range(9)]
     evidence = tuple(evidence_of(one, Verdict.CONFIRMED) for one in found)
     update = {"slices": tuple(found), "evidence": evidence, "class_findings": tuple(whole)}
     answer = first_answer(birds.model_copy(update=update))

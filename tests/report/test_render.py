@@ -3,7 +3,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
-from tests.heron_record import heron_record
+from tests.build import heron_record
 
 from weakspot.core.evidence import GivenGroup, GivenGroups
 from weakspot.core.run import Advice, AdviceKind, CheckState, PreflightCheck, RunRecord

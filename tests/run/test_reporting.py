@@ -4,8 +4,7 @@ import re
 
 import pytest
 import yaml
-from tests.captioned_table import write_captioned_table
-from tests.planted_project import planted_project
+from tests.build import planted_project, write_captioned_table
 
 from weakspot.core.evidence import Verdict
 from weakspot.project.project import Project

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
-from tests.planted_project import planted_project
+from tests.build import planted_project
 
 from weakspot.project.project import Project
 from weakspot.web.application import create_app

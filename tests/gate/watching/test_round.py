@@ -1,4 +1,4 @@
-from tests.fruit_table import write_fruit_table
+from tests.build import write_fruit_table
 
 from weakspot.gate.watch import RoundKind, RoundRequest, run_round
 from weakspot.store.project import ProjectStore

@@ -1,5 +1,5 @@
 import pytest
-from tests.fruit_table import write_fruit_table
+from tests.build import write_fruit_table
 
 from weakspot.core.errors import DataError, StoreError
 from weakspot.gate.watch import (

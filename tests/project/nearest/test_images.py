@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from tests.planted_project import planted_project
+from tests.build import planted_project
 
 from weakspot.core.errors import ConfigError, DataError, WeakspotError
 from weakspot.core.failures import FailureCriterion

@@ -1,7 +1,7 @@
 import csv
 
 import pytest
-from tests.captioned_table import write_captioned_table
+from tests.build import write_captioned_table
 
 import weakspot
 from weakspot.core.dataset import Split

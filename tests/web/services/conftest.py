@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.planted_project import planted_project
+from tests.build import planted_project
 
 from weakspot.core.assistants import Assistants
 from weakspot.core.run import no_stage_progress

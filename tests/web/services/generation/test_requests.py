@@ -1,7 +1,7 @@
 from dataclasses import dataclass
 
 import pytest
-from tests.planted_project import planted_project
+from tests.build import planted_project
 
 from weakspot.core.errors import DataError, RefusedPromptError
 from weakspot.core.roles import Cost

@@ -2,7 +2,7 @@ import shutil
 
 import pytest
 from pydantic import ValidationError
-from tests.planted_project import planted_project
+from tests.build import planted_project
 
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.run import no_stage_progress

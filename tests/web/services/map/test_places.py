@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from tests.planted_project import planted_project
+from tests.build import planted_project
 
 from weakspot.core.dataset import Split, dataset_from_columns
 from weakspot.core.errors import DataError, ModelError

@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from tests.planted_project import planted_project
+from tests.build import planted_project
 
 from weakspot.core.arrays import unit_rows
 from weakspot.core.errors import ConfigError, MissingExtraError

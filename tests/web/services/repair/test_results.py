@@ -6,7 +6,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from tests.captioned_table import write_captioned_table
+from tests.build import write_captioned_table
 
 from weakspot.core.errors import StoreError
 from weakspot.core.evidence import ClassFinding, ClassFindingKind, Verdict

@@ -1,6 +1,6 @@
 import pytest
 from pydantic import ValidationError
-from tests.planted_project import planted_project
+from tests.build import planted_project
 
 from weakspot.core.errors import DataError
 from weakspot.core.run import no_stage_progress
