@@ -19,11 +19,11 @@ from sklearn.linear_model import LogisticRegression
 from weakspot.core.dataset import Split
 from weakspot.generate.counterfactual_page import sentence, write_counterfactuals
 from weakspot.generate.counterfactuals import CounterfactualRequest
-from weakspot.lab.bench.images import PER_KIND, bench_folder, cifar_photographs
-from weakspot.lab.bench.photographs import photograph_problems
 from weakspot.models.sklearn.classifier import SklearnClassifier
 from weakspot.project.project import Project
 from weakspot.run.settings import DataSettings, GeneratorSettings, Settings
+from weakspot_lab.bench.images import PER_KIND, bench_folder, cifar_photographs
+from weakspot_lab.bench.photographs import photograph_problems
 
 CONTROL = "on its own background"
 PLACES = (CONTROL, "in the sky", "on the water", "on the grass", "in the snow")

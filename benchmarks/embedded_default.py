@@ -32,22 +32,6 @@ from embedded_images import (
 from PIL import Image
 
 from weakspot.core.arrays import unit_rows
-from weakspot.lab.align.attribute_images import (
-    COLOURS,
-    FILTERS,
-    SIDE,
-    place,
-    plain_background,
-    random_view,
-    recolour,
-)
-from weakspot.lab.align.evaluation import (
-    area_under_curve,
-    class_embeddings,
-    phrasings,
-    recall_at,
-    zero_shot_accuracy,
-)
 from weakspot.models.embedded.encoder import (
     KNOWN_EMBEDDING,
     PROJECTION_PATH,
@@ -58,6 +42,22 @@ from weakspot.models.embedded.encoder import (
 from weakspot.models.embedded.image_tower import IMAGE_TOWER
 from weakspot.models.packages.registry_source import fetch
 from weakspot.models.text_side import TextProjection, read_arrays
+from weakspot_lab.align.attribute_images import (
+    COLOURS,
+    FILTERS,
+    SIDE,
+    place,
+    plain_background,
+    random_view,
+    recolour,
+)
+from weakspot_lab.align.evaluation import (
+    area_under_curve,
+    class_embeddings,
+    phrasings,
+    recall_at,
+    zero_shot_accuracy,
+)
 
 CIFAR_CLASSES = (
     "airplane",

@@ -13,7 +13,7 @@ import numpy as np
 from PIL import Image, ImageOps
 from pyarrow import parquet
 
-from weakspot.lab.align.attribute_images import (
+from weakspot_lab.align.attribute_images import (
     SIDE,
     plain_background,
 )

@@ -15,14 +15,14 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from weakspot.lab.align.evaluation import (
+from weakspot.models.embedded.encoder import EmbeddedDefault
+from weakspot.project.example_data import groceries
+from weakspot_lab.align.evaluation import (
     area_under_curve,
     class_embeddings,
     phrasings,
     zero_shot_accuracy,
 )
-from weakspot.models.embedded.encoder import EmbeddedDefault
-from weakspot.project.example_data import groceries
 
 CLASSES = ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
 PRECISIONS = ("float32", "int8")

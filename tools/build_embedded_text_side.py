@@ -31,12 +31,12 @@ from teaching_images import (
 )
 
 from weakspot.core.arrays import unit_rows
-from weakspot.lab.align.attribute_images import COLOURS
-from weakspot.lab.align.card import settings_of
-from weakspot.lab.align.evaluation import phrasings
-from weakspot.lab.align.pairs import Concepts, PairGroup, group_from_texts
-from weakspot.lab.align.training import AlignParameters, AlignResult, fit_text_side, held_out_recall
 from weakspot.models.embedded.encoder import KNOWN_EMBEDDING, SentenceEncoder, known_image
+from weakspot_lab.align.attribute_images import COLOURS
+from weakspot_lab.align.card import settings_of
+from weakspot_lab.align.evaluation import phrasings
+from weakspot_lab.align.pairs import Concepts, PairGroup, group_from_texts
+from weakspot_lab.align.training import AlignParameters, AlignResult, fit_text_side, held_out_recall
 
 PARAMETERS = AlignParameters(steps=400, evaluate_every=50, nuisance_share=0.4, tolerance=0.005)
 SHARES = {"captions": 1.0, "labels": 0.5, "colour": 0.5, "style": 0.3, "count": 0.1}

@@ -35,9 +35,11 @@ from teaching_images import NUMBERS, STYLE_TEXTS
 from teaching_writing import LEARN, read_or_embed
 
 from weakspot.core.arrays import unit_rows
-from weakspot.lab.align.aligning import EncodeSentences, sentence_encoder
-from weakspot.lab.align.attribute_images import COLOURS
-from weakspot.lab.align.remembering import (
+from weakspot.models.embedded.encoder import PROJECTION_PATH
+from weakspot.models.text_side import TextMemory, TextProjection, bare_phrase
+from weakspot_lab.align.aligning import EncodeSentences, sentence_encoder
+from weakspot_lab.align.attribute_images import COLOURS
+from weakspot_lab.align.remembering import (
     centred_words,
     combined,
     embed_words,
@@ -46,8 +48,6 @@ from weakspot.lab.align.remembering import (
     read_word_embeddings,
     read_words,
 )
-from weakspot.models.embedded.encoder import PROJECTION_PATH
-from weakspot.models.text_side import TextMemory, TextProjection, bare_phrase
 
 MIN_CAPTIONS = 15
 BLEND = 0.5

@@ -29,8 +29,12 @@ from known_word_truths import OF_CLASSES, OF_SCENES, SAID
 from teaching_writing import MEASURE
 
 from weakspot.core.registry import part_class
-from weakspot.lab.align.aligning import sentence_encoder
-from weakspot.lab.align.measuring import (
+from weakspot.models.embedded.encoder import CARD_PATH, MEMORY_PATH, PROJECTION_PATH
+from weakspot.models.text_side import TextMemory, TextProjection, bare_phrase
+from weakspot.words.captions import built_in_vocabulary, content_words
+from weakspot.words.wordnet import ancestors
+from weakspot_lab.align.aligning import sentence_encoder
+from weakspot_lab.align.measuring import (
     ToldImages,
     WordFigure,
     card_page,
@@ -38,10 +42,6 @@ from weakspot.lab.align.measuring import (
     embed_images,
     measure_words,
 )
-from weakspot.models.embedded.encoder import CARD_PATH, MEMORY_PATH, PROJECTION_PATH
-from weakspot.models.text_side import TextMemory, TextProjection, bare_phrase
-from weakspot.words.captions import built_in_vocabulary, content_words
-from weakspot.words.wordnet import ancestors
 
 MIN_OF_CLASSES, MIN_OF_KIND = 8, 4
 DOMAINS = ("animal", "person", "food", "foodstuff", "produce", "plant", "artifact", "object")

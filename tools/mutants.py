@@ -1,10 +1,10 @@
-"""Breaks vital lines one at a time and checks that the test file of their own module notices.
+"""Breaks vital lines one at a time and checks that the tests of their own room notice.
 
     python tools/mutants.py                     every line of tools/mutants.toml
     python tools/mutants.py verify halves       only those whose name or file holds one of the words
     python tools/mutants.py --skip-baseline     do not run the tests on the unchanged package first
 
-The package is copied to a temporary folder; the checkout is never changed. A mutant that survives, one whose text is not found
+The packages are copied to a temporary folder; the checkout is never changed. A mutant that survives, one whose text is not found
 exactly once, and one whose tests take too long are failures: the vital line is then not guarded at home.
 """
 
@@ -26,7 +26,7 @@ from typing import NoReturn
 
 ROOT = Path(__file__).parent.parent
 LIST = ROOT / "tools" / "mutants.toml"
-PACKAGE = "src/weakspot"
+PACKAGES = ("src/weakspot", "packages/weakspot-lab/src/weakspot_lab")
 SECONDS_EACH = 120.0
 PLUGINS = ("xdist.plugin", "pytest_timeout")
 WARM = multiprocessing.get_context("forkserver")
@@ -62,7 +62,7 @@ class Mutant:
         file: of the package, relative to the checkout.
         text: what is replaced; it must be there exactly once.
         by: what it becomes.
-        test: the test file that must fail: that of the file's own module or package.
+        test: the test file that must fail; it is in the folder of the file's room.
         only: expression that chooses tests of that file, where all of them take long.
     """
 
@@ -98,17 +98,16 @@ def read_mutants(path: Path = LIST) -> list[Mutant]:
     return [Mutant(**entry) for entry in tomllib.loads(path.read_text())["mutant"]]
 
 
-def home_tests_of(file: str, package: str = PACKAGE) -> list[str]:
-    """Return the test files that are at home with a file: of its module, or of a package that it is in.
+def home_of(file: str) -> str:
+    """Return the folder of the tests that are at home with a file: those of its room.
 
-    >>> home_tests_of("src/weakspot/verify/halves.py")
-    ['tests/verify/test_halves.py', 'tests/test_verify.py']
+    >>> home_of("src/weakspot/verify/halves.py"), home_of("packages/weakspot-lab/src/weakspot_lab/bench/scores.py")
+    ('tests/verify/', 'packages/weakspot-lab/tests/')
     """
-    parts = Path(file).relative_to(package).with_suffix("").parts
-    return [
-        "/".join(["tests", *parts[:depth], f"test_{parts[depth]}.py"])
-        for depth in reversed(range(len(parts)))
-    ]
+    top, name, *inside = Path(file).parts
+    if top == "packages":
+        return f"{top}/{name}/tests/"
+    return f"tests/{inside[0]}/" if len(inside) > 1 else "tests/"
 
 
 class PackageCopy:
@@ -117,7 +116,12 @@ class PackageCopy:
     def __init__(self, root: Path, folder: Path) -> None:
         self._root = root
         self._folder = folder
-        shutil.copytree(root / PACKAGE, folder / PACKAGE, symlinks=True)
+        for package in PACKAGES:
+            if (root / package).is_dir():
+                shutil.copytree(root / package, folder / package, symlinks=True)
+
+    def _sources(self) -> list[str]:
+        return [str((self._folder / package).parent) for package in PACKAGES]
 
     def try_mutant(self, mutant: Mutant) -> MutantResult:
         """Break the line, run its tests, and put the line back."""
@@ -151,7 +155,7 @@ class PackageCopy:
         printed = self._folder / "printed"
         process = WARM.Process(
             target=_run_pytest,
-            args=([*arguments, mutant.test], self._root, self._folder / "src", printed),
+            args=([*arguments, mutant.test], self._root, self._sources(), printed),
         )
         process.start()
         process.join(SECONDS_EACH)
@@ -162,21 +166,23 @@ class PackageCopy:
         return process.exitcode, printed.read_text(errors="replace")
 
 
-def _run_pytest(arguments: list[str], root: Path, package: Path, printed: Path) -> NoReturn:
+def _run_pytest(arguments: list[str], root: Path, sources: list[str], printed: Path) -> NoReturn:
     """Run pytest in this process, which has the large libraries but nothing of the package yet, and end it."""
     gc.freeze()  # what all share is neither looked through nor copied
     with printed.open("wb") as stream:
         for number in (1, 2):
             os.dup2(stream.fileno(), number)
     os.environ |= {
-        "PYTHONPATH": str(package),
+        "PYTHONPATH": os.pathsep.join(sources),
         "PYTHONDONTWRITEBYTECODE": "1",  # what is compiled of a broken file must not be found afterwards
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # importing all of them takes longer than most tests here
     }
     sys.dont_write_bytecode = True
     os.chdir(root)
-    sys.path[:0] = [str(root), str(package)]
-    for name in [one for one in sys.modules if one.split(".")[0] in ("weakspot", "tests")]:
+    sys.path[:0] = [str(root), *sources]
+    for name in [
+        one for one in sys.modules if one.split(".")[0] in ("weakspot", "weakspot_lab", "tests")
+    ]:
         del sys.modules[name]
     code = PYTEST_BROKE
     try:

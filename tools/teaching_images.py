@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from weakspot.lab.align import attribute_images as images
+from weakspot_lab.align import attribute_images as images
 
 SEED = 20
 NUISANCE_SEED = 33

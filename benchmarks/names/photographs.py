@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageOps
 
-from weakspot.lab.bench.images import CIFAR_KINDS, CIFAR_PACKAGE, npm_package
 from weakspot.project.example_data import GroceryPhotograph, groceries
+from weakspot_lab.bench.images import CIFAR_KINDS, CIFAR_PACKAGE, npm_package
 
 SIDE = 224
 CIFAR_SIDE, PER_FILE = 32, 10_000

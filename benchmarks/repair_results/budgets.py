@@ -14,8 +14,8 @@ from repair_results.strategies import PLAIN, arm_figures, selecting
 from repair_results.table import markdown, notes, percent, points
 from repair_results.worlds import world_case
 from weakspot.core.run import StageProgress
-from weakspot.lab.bench.problem import ProblemKind
 from weakspot.run.settings import Settings
+from weakspot_lab.bench.problem import ProblemKind
 
 KINDS = ("rare", "correlation")
 SOURCES = (TRUE, "directions")

@@ -14,8 +14,8 @@ from weakspot.core.failures import FailureCriterion
 from weakspot.core.rules import ColumnRule
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
-from weakspot.lab.bench.problem import BenchProblem
 from weakspot.repair.measure import untouched
+from weakspot_lab.bench.problem import BenchProblem
 
 TRUTH = "true kind"
 HIDDEN, USUAL = "hidden", "usual"

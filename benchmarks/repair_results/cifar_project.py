@@ -18,13 +18,13 @@ from weakspot.core.roles import Embedder
 from weakspot.core.run import StageProgress
 from weakspot.core.samples import EmbeddingSpace
 from weakspot.data.embed import embed_phrases
-from weakspot.lab.bench.images import CIFAR_KINDS, CIFAR_PACKAGE, SIDE, bench_folder, npm_package
 from weakspot.project.project import Project
 from weakspot.run.embedding import choose_embedder, embed
 from weakspot.run.settings import DataSettings, Settings
 from weakspot.run.wiring import build_engine
 from weakspot.store.array_files import packed_hashes
 from weakspot.store.project import ProjectStore
+from weakspot_lab.bench.images import CIFAR_KINDS, CIFAR_PACKAGE, SIDE, bench_folder, npm_package
 
 FOLDER = "cifar10-directions"
 N_TEST, N_OTHERS = 2_000, 8_000

@@ -16,11 +16,11 @@ from repair_results.table import change_table, markdown, notes, percent
 from weakspot.core.arrays import IntArray, generator
 from weakspot.core.dataset import Split
 from weakspot.core.run import StageProgress
-from weakspot.lab.bench.photographs import SOURCES as PHOTOGRAPHS
-from weakspot.lab.bench.photographs import photograph_problems
-from weakspot.lab.bench.problem import BenchProblem
-from weakspot.lab.bench.worlds import halve_problem
 from weakspot.run.settings import Settings
+from weakspot_lab.bench.photographs import SOURCES as PHOTOGRAPHS
+from weakspot_lab.bench.photographs import photograph_problems
+from weakspot_lab.bench.problem import BenchProblem
+from weakspot_lab.bench.worlds import halve_problem
 
 NAME = "groceries"
 SOURCES = (TRUE, "directions")

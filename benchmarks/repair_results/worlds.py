@@ -15,9 +15,9 @@ from repair_results.table import CHANGES, change_table, notes
 from weakspot.core.arrays import generator
 from weakspot.core.dataset import Split
 from weakspot.core.run import StageProgress
-from weakspot.lab.bench.problem import ProblemKind, with_attributes
-from weakspot.lab.bench.worlds import planted_problem
 from weakspot.run.settings import Settings
+from weakspot_lab.bench.problem import ProblemKind, with_attributes
+from weakspot_lab.bench.worlds import planted_problem
 
 SOURCES = (TRUE, "directions", "attributes")
 FOUND = "slices found"

@@ -142,3 +142,11 @@ def test_reproduce__page_without_results_says_how_to_get_some(tmp_path):
     result = _weakspot("lab", "reproduce", "page", "--out", tmp_path)
     assert result.exception.exit_code == 2
     assert "weakspot lab reproduce PAPER --stand-in" in result.exception.fix
+
+
+def test_lab__without_the_package__says_how_to_install_it(monkeypatch):
+    monkeypatch.setattr("weakspot.cli.lab.entry_points", lambda group: ())
+    result = _weakspot("lab", "bench")
+    assert result.exit_code == 2
+    assert result.stderr == "weakspot lab bench needs weakspot-lab: pip install weakspot-lab\n"
+    assert "refine" in _weakspot("lab", "--help").stdout

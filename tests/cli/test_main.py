@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from weakspot import __version__
 from weakspot.cli import lab
-from weakspot.cli.main import COMMANDS, RENAMED, app, main
+from weakspot.cli.main import COMMANDS, app, main
 from weakspot.project import machine
 
 
@@ -78,7 +78,7 @@ def test_main__help_lists_commands_by_topic_in_80_columns():
     "name",
     [
         *(one.__name__.rstrip("_") for commands in COMMANDS.values() for one in commands),
-        *(f"lab {name}" for name in lab.COMMANDS),
+        *(f"lab {name}" for name in ("refine", "adversarial", "collective", *lab.OF_THE_LAB)),
     ],
 )
 def test_help__of_every_command__fits_80_columns_and_ends_with_an_example(name):
@@ -86,12 +86,6 @@ def test_help__of_every_command__fits_80_columns_and_ends_with_an_example(name):
     assert max(map(len, shown.splitlines())) <= 80
     last = " ".join(shown[shown.index("Example:") :].split())
     assert last.startswith(f"Example: weakspot {name}")
-
-
-def test_help__old_names__are_not_listed_and_still_work():
-    shown = CliRunner().invoke(app, ["--help"]).output
-    assert "hypothesis" not in shown
-    assert CliRunner().invoke(app, ["hypothesis", "--help"]).exit_code == 0
 
 
 def test_main__quiet__shows_no_progress_wherever_it_stands(planted_project):
@@ -104,13 +98,6 @@ def test_main__quiet__shows_no_progress_wherever_it_stands(planted_project):
         assert quiet.returncode == 0
         assert quiet.stdout
         assert quiet.stderr == ""
-
-
-@pytest.mark.parametrize("old", sorted(RENAMED))
-def test_main__a_renamed_command_says_its_new_name(old):
-    result = CliRunner().invoke(app, [old, "--json"])
-    assert result.exit_code == 2
-    assert result.stderr == f"weakspot {old} is now: {RENAMED[old]}\n"
 
 
 def test_main__verbose_logs_the_traceback_of_an_error(tmp_path):

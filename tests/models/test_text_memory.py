@@ -3,8 +3,8 @@ import pytest
 
 from weakspot.core.arrays import unit_rows
 from weakspot.core.errors import ModelError
-from weakspot.lab.align.remembering import MemorySettings, fit_memory
 from weakspot.models.text_side import TextMemory, TextProjection, bare_phrase
+from weakspot_lab.align.remembering import MemorySettings, fit_memory
 
 WORDS = ("apple", "pear", "dog", "text")
 

@@ -1,7 +1,6 @@
-"""The command `weakspot`: which commands there are, where renamed ones went, and what becomes of errors."""
+"""The command `weakspot`: which commands there are, and what becomes of errors."""
 
 import sys
-from typing import Any
 
 import typer
 
@@ -19,27 +18,11 @@ COMMANDS = {
     "Ship": (release.check, release.watch, agents.mcp),
     "Stages of run": (loop.ingest, loop.embed, loop.discover, loop.verify),
 }
-OLD_NAMES = {"hypothesis": ask.ask}
-RENAMED = {
-    **{name: f"weakspot lab {name}" for name in lab.COMMANDS},
-    "bench-repair": "python benchmarks/repair.py",
-}
-
-
-class RootGroup(TopicGroup):
-    """Says where renamed commands went."""
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command that is named; one that has another name now ends with exit code 2."""
-        if args[0] in RENAMED:
-            typer.echo(f"weakspot {args[0]} is now: {RENAMED[args[0]]}", err=True)
-            raise typer.Exit(2)
-        return super().resolve_command(ctx, args)
 
 
 app = typer.Typer(
     name="weakspot",
-    cls=RootGroup,
+    cls=TopicGroup,
     help="Finds, names, proves and repairs the systematic failures of image classifiers.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -51,8 +34,6 @@ for _topic, _commands in COMMANDS.items():
         app.command(_name, cls=OwnCommand, rich_help_panel=_topic, epilog=example_of(_name))(
             _command
         )
-for _name, _command in OLD_NAMES.items():
-    app.command(_name, cls=OwnCommand, hidden=True)(_command)
 app.add_typer(lab.app, name="lab", rich_help_panel="Research")
 
 

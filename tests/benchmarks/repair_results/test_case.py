@@ -2,7 +2,7 @@ import numpy as np
 from repair_results.case import HIDDEN, TRUTH, repair_case
 
 from weakspot.core.dataset import Split
-from weakspot.lab.bench.worlds import planted_problem
+from weakspot_lab.bench.worlds import planted_problem
 
 
 def test_repair_case__parts_are_disjoint_and_cover_everything(correlation):

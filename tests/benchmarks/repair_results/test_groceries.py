@@ -2,7 +2,7 @@ import numpy as np
 from repair_results.figures import Figures
 from repair_results.groceries import FOUND, GroceriesExperiment, grocery_case
 
-from weakspot.lab.bench.worlds import planted_problem
+from weakspot_lab.bench.worlds import planted_problem
 
 
 def test_grocery_case__the_hidden_kind_is_in_every_part():

@@ -1,0 +1,217 @@
+import json
+from types import SimpleNamespace
+
+import pytest
+
+from weakspot.core.errors import ConfigError, NotEnoughDataError
+from weakspot.core.evidence import Interval, Verdict
+from weakspot.core.failures import FailureCriterion
+from weakspot.core.repairs import ArmMeasurement, GroupChange, GroupKind, RepairArm
+from weakspot.core.run import no_progress
+from weakspot.core.slices import DataUse
+from weakspot.generate.generated_folder import generated_samples
+from weakspot.repair.strategies.synthetic import class_prompt, slice_prompts
+from weakspot.repair.synthetic_samples import with_synthetic
+from weakspot.run import loop
+from weakspot.run.naming import describe_slices
+from weakspot.run.preparation import Preparation
+from weakspot.run.settings import DataSettings, Settings
+from weakspot.run.stage_clock import StageClock, new_record
+from weakspot.store.project import ProjectStore
+from weakspot.testing.fakes import PlantedEmbedder, PlantedImageGenerator, planted_classifier
+from weakspot_lab.sweep.sweeping import sweep, sweep_synthetic
+from weakspot_lab.sweep.table import SweepTable
+
+CRITERION = FailureCriterion()
+
+
+def _change(kind, before, after, n_samples):
+    interval = Interval(low=0.0, high=1.0)
+    return GroupChange(
+        group="g", kind=kind, n_samples=n_samples, right_before=before, right_after=after, gained=0, lost=0,
+        interval_before=interval, interval_after=interval, p_value=1.0,
+    )  # fmt: skip
+
+
+def _arm(resolved_on_test, resolved_held_out):
+    halves = (
+        ("validation, discovery half", 9),
+        ("validation, confirmation half", resolved_held_out),
+    )
+    return RepairArm(
+        arm="synthetic",
+        is_baseline=False,
+        note="",
+        n_trained=100,
+        n_synthetic=7,
+        changes=(
+            _change(GroupKind.OVERALL, 80, 82, 100),
+            _change(GroupKind.FORMERLY_WRONG, 0, resolved_on_test, 20),
+        ),
+        elsewhere=tuple(
+            ArmMeasurement(
+                measured_on=DataUse(name=name, n_samples=50, digest="d"),
+                changes=(
+                    _change(GroupKind.OVERALL, 40, 40, 50),
+                    _change(GroupKind.FORMERLY_WRONG, 0, resolved, 10),
+                ),
+            )
+            for name, resolved in halves
+        ),
+    )
+
+
+def test_sweep__every_weight_with_every_number_of_names():
+    asked = []
+
+    def arm_of(weight, n_names):
+        asked.append((weight, n_names))
+        return _arm(resolved_on_test=2, resolved_held_out=4 + n_names)
+
+    table = sweep(arm_of, debug_weights=(0.1, 1.0), n_names=(1, 3))
+    assert asked == [(0.1, 1), (1.0, 1), (0.1, 3), (1.0, 3)]
+    first = table.points[0]
+    assert (first.debug_weight, first.n_names, first.n_synthetic, first.held_out) == (
+        0.1,
+        1,
+        7,
+        "validation, confirmation half",
+    )
+    assert first.resolved == pytest.approx(0.5)
+    assert first.test_accuracy == pytest.approx(0.82)
+    assert first.test_wrong.right_after == 2
+
+
+def test_sweep__chosen_on_the_confirmation_half_not_on_test():
+    figures = {0.1: (20, 1), 1.0: (0, 6)}
+    table = sweep(
+        lambda weight, _names: _arm(*figures[weight]), debug_weights=(0.1, 1.0), n_names=(3,)
+    )
+    assert table.chosen.debug_weight == 1.0
+
+
+def test_sweep__numbers_of_names_that_change_nothing_are_left_out():
+    table = sweep(
+        lambda weight, names: _arm(1, min(names, 2)), debug_weights=(0.1, 1.0), n_names=(1, 2, 3)
+    )
+    assert [(one.debug_weight, one.n_names) for one in table.points] == [
+        (0.1, 1),
+        (1.0, 1),
+        (0.1, 2),
+        (1.0, 2),
+    ]
+    assert table.notes == ("3 names use the same generated samples as 2, and are left out.",)
+
+
+def test_sweep__settings_that_cannot_be_tried_become_a_note():
+    def arm_of(_weight, n_names):
+        if n_names == 1:
+            raise NotEnoughDataError("None of 5 generated samples fits.")
+        return _arm(1, 1)
+
+    table = sweep(arm_of, debug_weights=(0.1, 1.0), n_names=(1, 2))
+    assert [one.n_names for one in table.points] == [2, 2]
+    assert table.notes == ("None of 5 generated samples fits.",)
+    with pytest.raises(NotEnoughDataError, match="None of 5"):
+        sweep(arm_of, n_names=(1,))
+    with pytest.raises(NotEnoughDataError, match="no setting"):
+        sweep(arm_of, n_names=())
+
+
+@pytest.fixture(scope="module")
+def repairable(world, manifest, tmp_path_factory):
+    """A project in which green discs are rare and fail, its run, and generated images of them."""
+    folder = tmp_path_factory.mktemp("sweep")
+    settings = Settings(data=DataSettings(source=str(manifest)))
+    store = ProjectStore.create(folder / "project")
+    loop.ingest_samples(store, loop.open_data(settings.data, store.root), settings, no_progress)
+    prepared = Preparation(
+        store=store,
+        folder=store.root,
+        settings=settings,
+        classifier=planted_classifier(world),
+        embedder=PlantedEmbedder(),
+        clock=StageClock(),
+        progress_of=lambda _stage: no_progress,
+    ).run()
+    record = new_record(settings, inputs={}, criterion="wrong")
+    record = loop.discover_slices(
+        record, prepared.samples, settings, CRITERION, prepared.assistants
+    )
+    record = describe_slices(record, prepared.samples, settings, CRITERION, prepared.assistants)
+    record = loop.verify_slices(record, prepared.samples, settings, CRITERION)
+    # So small a world confirms nothing; what is swept here is the slice that is known to be there.
+    discs = {found.slice_id for found in record.slices if found.class_name == "disc"}
+    confirmed = [
+        one.model_copy(update={"verdict": Verdict.CONFIRMED})
+        for one in record.evidence
+        if one.slice_id in discs
+    ]
+    # And in so small a world no word is sure.
+    slices = tuple(
+        found.model_copy(
+            update={
+                "names": tuple(name.model_copy(update={"is_unsure": False}) for name in found.names)
+            }
+        )
+        for found in record.slices
+    )
+    record = record.model_copy(update={"evidence": tuple(confirmed), "slices": slices})
+    wanted = slice_prompts(
+        [found for found, _ in record.published()], {one.slice_id: one for one in confirmed}
+    )
+    prompts = {name: (*own, class_prompt(name)) for name, own in wanted.items()}
+    images = generated_samples(
+        PlantedImageGenerator(), prompts, folder / "generated", n_each=8, seed=1
+    )
+    return (
+        record,
+        prepared,
+        with_synthetic(prepared, images, settings=settings, store=store),
+        settings,
+    )
+
+
+def _project(record, prepared, settings):
+    return SimpleNamespace(
+        repairable=lambda _run_id: (record, prepared),
+        progress_of=lambda _stage: no_progress,
+        settings=settings,
+        criterion=CRITERION,
+    )
+
+
+def test_sweep_synthetic__more_weight_resolves_more(repairable, tmp_path):
+    record, _, prepared, settings = repairable
+    files = sweep_synthetic(_project(record, prepared, settings), tmp_path / "out")
+    assert [path.name for path in files] == ["sweep.html", "sweep.json", "sweep.csv"]
+    found = json.loads(files[1].read_text())
+    table = SweepTable.model_validate(
+        {name: found[name] for name in ("points", "measured_on", "notes")}
+    )
+    # Words that are true of fewer than half of the members are not among its names.
+    assert {point.n_names for point in table.points} == {1, 2}
+    assert len(table.points) == 12
+    assert table.notes == tuple(
+        f"{number} names use the same generated samples as 2, and are left out."
+        for number in (3, 5)
+    )
+    one_name = {point.debug_weight: point for point in table.points if point.n_names == 1}
+    # The first name is the planted one: the more its images count, the more held-out failures are resolved.
+    assert one_name[4.0].resolved > one_name[0.1].resolved
+    assert one_name[4.0].resolved > 0.3
+    assert {point.n_synthetic for point in one_name.values()} == {8}
+    assert found["chosen_on"] == "validation, confirmation half"
+    assert table.measured_on.startswith("test samples")
+    with pytest.raises(ConfigError, match="earlier sweep"):
+        sweep_synthetic(_project(record, prepared, settings), tmp_path / "out")
+
+
+def test_sweep_synthetic__nothing_to_sweep(repairable, tmp_path):
+    record, before, prepared, settings = repairable
+    with pytest.raises(NotEnoughDataError, match="no generated samples"):
+        sweep_synthetic(_project(record, before, settings), tmp_path / "none")
+    unconfirmed = record.model_copy(update={"evidence": ()})
+    with pytest.raises(NotEnoughDataError, match="No slice was confirmed"):
+        sweep_synthetic(_project(unconfirmed, prepared, settings), tmp_path / "none")
+    assert not (tmp_path / "none").exists()
