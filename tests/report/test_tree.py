@@ -1,5 +1,6 @@
 import csv
 import io
+from dataclasses import replace
 
 import pytest
 
@@ -154,6 +155,12 @@ def test_render_csv__every_confirmed_slice_is_a_line(record):
         == lines[1]
     )
     assert float(lines[0]["share_of_all_failures"]) == 0.7
+
+
+def test_render_csv__no_spreadsheet_runs_the_name_of_a_class(record):
+    formula = RED.model_copy(update={"class_name": "=1+1"})
+    (row, *_) = tree_rows(record)
+    assert ",'=1+1," in render_csv([replace(row, slice_=formula)]).splitlines()[1]
 
 
 def test_build_document__the_tree_is_in_every_format(record):

@@ -188,31 +188,25 @@ def _counted(share: "Share") -> str:
 
 
 def _write_csv(path: Path, report: "NearestResult") -> None:
-    import csv
-    import io
-
     from weakspot.core.errors import ConfigError
     from weakspot.store import atomic
+    from weakspot.store.csv_tables import csv_text
 
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for rank, one in enumerate(report.images, start=1):
-        failed = "" if one.is_failure is None else str(one.is_failure).lower()
-        writer.writerow(
-            [
-                rank,
-                f"{one.score:.9f}",
-                one.sample_id,
-                one.split,
-                one.label,
-                one.prediction or "",
-                failed,
-                one.location or "",
-            ]
-        )
+    rows = [
+        [
+            rank,
+            f"{one.score:.9f}",
+            one.sample_id,
+            one.split,
+            one.label,
+            one.prediction,
+            "" if one.is_failure is None else str(one.is_failure).lower(),
+            one.location,
+        ]
+        for rank, one in enumerate(report.images, start=1)
+    ]
     try:
-        atomic.write_bytes(path, text.getvalue().encode())
+        atomic.write_bytes(path, csv_text(COLUMNS, rows).encode())
     except OSError as error:
         raise ConfigError(
             f"The list cannot be written: {error.strerror}.", where=str(path)

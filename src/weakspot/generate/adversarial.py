@@ -5,7 +5,6 @@ The request, the search, the record, and the set as a folder.
 
 import csv
 import hashlib
-import io
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,6 +29,7 @@ from weakspot.generate.search.series import SampledImages
 from weakspot.generate.transfer import TransferMatrix
 from weakspot.store import atomic
 from weakspot.store.array_files import folder_name
+from weakspot.store.csv_tables import csv_text
 
 MAX_SENTENCES = 2
 
@@ -508,11 +508,7 @@ def _save(
 
 
 def _table(rows: list[dict[str, str]]) -> str:
-    stream = io.StringIO()
-    writer = csv.DictWriter(stream, fieldnames=COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return stream.getvalue()
+    return csv_text(COLUMNS, ([row[column] for column in COLUMNS] for row in rows), is_data=True)
 
 
 def _listed(table: Path) -> list[str]:

@@ -9,7 +9,6 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from io import StringIO
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +31,7 @@ from weakspot.run.preparation import Prepared
 from weakspot.run.wiring import engine_elsewhere
 from weakspot.store import atomic
 from weakspot.store.array_files import folder_name
+from weakspot.store.csv_tables import csv_text
 from weakspot.store.generated_images import GeneratedImageStore
 
 TABLE_FILE = "metadata.csv"
@@ -294,11 +294,8 @@ def _rejected_record(row: Mapping[str, str]) -> GenerationResult:
 
 
 def _table(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> bytes:
-    stream = StringIO(newline="")
-    writer = csv.DictWriter(stream, fieldnames=columns)
-    writer.writeheader()
-    writer.writerows(rows)
-    return stream.getvalue().encode()
+    lines = [[row[column] for column in columns] for row in rows]
+    return csv_text(columns, lines, is_data=True).encode()
 
 
 def _unwritable(folder: Path, error: OSError) -> ConfigError:

@@ -1,7 +1,5 @@
 """A family of repaired classifiers as a page, and the files that go with it."""
 
-import csv
-import io
 import textwrap
 from collections.abc import Iterator
 from html import escape
@@ -16,6 +14,7 @@ from weakspot.repair.export import head_content
 from weakspot.report.document import paragraph, share_cell, small_page
 from weakspot.report.repairs import data_words, p_words
 from weakspot.report.wording import CERTAIN, count, interval, p_value, percent
+from weakspot.store.csv_tables import csv_text
 
 PAGE, DATA, SAMPLES = "collective.html", "collective.json", "collective_set.csv"
 COLUMNS = (
@@ -60,15 +59,12 @@ def write_family(result: FamilyResult, folder: Path) -> tuple[Path, ...]:
 
 
 def _set_table(result: FamilyResult) -> str:
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(["sample_id", "weight"])
     weights = result.repair_set.weights.tolist()
-    writer.writerows(
+    rows = [
         [sample_id, f"{weight:.9g}"]
         for sample_id, weight in zip(result.repair_set.sample_ids, weights, strict=True)
-    )
-    return stream.getvalue()
+    ]
+    return csv_text(["sample_id", "weight"], rows)
 
 
 def headline(repair: CollectiveRepair) -> str:

@@ -21,6 +21,7 @@ from weakspot.repair.training.trainer import HeadTrainer
 from weakspot.run.reporting import place_of_report
 from weakspot.run.settings import DataSettings, PartSettings, Settings, WitnessSettings
 from weakspot.run.wiring import build_classifier
+from weakspot.store.csv_tables import csv_text
 
 SIDE = 64
 LEVELS = 4
@@ -163,10 +164,7 @@ def write_samples(samples: Sequence[tuple[DemoSample, bytes]], folder: Path) -> 
 
 
 def _write_table(path: Path, header: list[str], rows: Sequence[tuple[str, ...]]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(header)
-        writer.writerows(rows)
+    path.write_text(csv_text(header, rows, is_data=True), encoding="utf-8")
 
 
 def hidden_kinds(folder: Path) -> dict[str, str]:

@@ -1,6 +1,5 @@
 """A repair where nothing can be retrained here: rows to collect, how many, and weights for the user's own training."""
 
-import csv
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,6 +34,7 @@ from weakspot.run.halves import used_rows
 from weakspot.run.preparation import Prepared
 from weakspot.run.settings import Settings
 from weakspot.run.wiring import build_part
+from weakspot.store.csv_tables import csv_text
 from weakspot.store.project import ProjectStore
 
 FILE_SENTENCES = {
@@ -136,10 +136,7 @@ def write_collected(folder: Path, content: CollectedFiles, samples: SampleSet) -
 
 
 def _write_table(path: Path, columns: Sequence[str], lines: Iterable[Sequence[object]]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(lines)
+    path.write_text(csv_text(columns, lines), encoding="utf-8")
 
 
 def _collect_table(

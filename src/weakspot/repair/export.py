@@ -1,6 +1,5 @@
 """Export of a repair: the classifier with its new last layer, the layer alone, the plan, and lists for one's own training."""
 
-import csv
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -30,6 +29,7 @@ from weakspot.repair.reproduction import (
     preprocessing_words,
     write_reproduction,
 )
+from weakspot.store.csv_tables import csv_text
 
 FORMAT = "weakspot repair plan"
 VERSION = 1
@@ -176,22 +176,20 @@ def _write_weights(path: Path, rows: IntArray, weights: Sequence[float], dataset
         keys_of(rows, dataset),
     )
     labels = shown_labels(rows, dataset)
-    with path.open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow((*COLUMNS, KEY))
+    lines = [
+        [
+            name,
+            shown_location(place) if place else "",
+            label,
+            repr(float(weight)),
+            SPLIT_ORDER[split].value,
+            key,
+        ]
         for name, place, label, weight, split, key in zip(
             ids, places, labels, weights, splits, keys, strict=True
-        ):
-            writer.writerow(
-                [
-                    name,
-                    shown_location(place) if place else "",
-                    label,
-                    repr(float(weight)),
-                    SPLIT_ORDER[split].value,
-                    key,
-                ]
-            )
+        )
+    ]
+    path.write_text(csv_text((*COLUMNS, KEY), lines, is_data=True), encoding="utf-8")
 
 
 def keys_of(rows: IntArray, dataset: Dataset) -> list[str]:

@@ -22,6 +22,7 @@ from weakspot.core.repairs import LabellingRequest
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
 from weakspot.store.atomic import write_bytes
+from weakspot.store.csv_tables import csv_text, plain_cell
 
 N_LIKELIEST = 2
 
@@ -71,8 +72,6 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     LABEL: ("label", "labels"),
 }
 DELIMITERS = (",", ";", "\t", "|")
-# Spreadsheets run what starts so; a quote before it makes it text, and a quote before a quote keeps it readable.
-UNSAFE = ("=", "+", "-", "@", "\t", "\r", "'")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,31 +135,9 @@ def read_table(path: Path) -> LabelTable:
 
 
 def table_bytes(columns: Sequence[str], lines: Iterable[Mapping[str, str]]) -> bytes:
-    """Return a CSV table that no spreadsheet takes for formulas; marked as UTF-8 where that matters."""
-    stream = io.StringIO(newline="")
-    writer = csv.writer(stream)
-    writer.writerow(columns)
-    writer.writerows([safe_cell(line.get(column, "")) for column in columns] for line in lines)
-    text = stream.getvalue()
+    """Return a CSV table, marked as UTF-8 where that matters."""
+    text = csv_text(columns, ([line.get(column, "") for column in columns] for line in lines))
     return text.encode("utf-8" if text.isascii() else "utf-8-sig")
-
-
-def safe_cell(text: str) -> str:
-    """Return text that a spreadsheet shows and does not run.
-
-    >>> safe_cell("=1+1"), safe_cell("a=1"), safe_cell("'tis")
-    ("'=1+1", 'a=1', "''tis")
-    """
-    return f"'{text}" if text.startswith(UNSAFE) else text
-
-
-def plain_cell(text: str) -> str:
-    """Return what `safe_cell` was given.
-
-    >>> plain_cell("'=1+1"), plain_cell("''tis"), plain_cell("'mine")
-    ('=1+1', "'tis", "'mine")
-    """
-    return text[1:] if text.startswith("'") and text[1:].startswith(UNSAFE) else text
 
 
 def _text(path: Path) -> str:

@@ -1,7 +1,5 @@
 """The tree of confirmed slices as rows, in the order that the reader chose; the first ten are enough to begin with."""
 
-import csv
-import io
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,6 +10,7 @@ from weakspot.core.rules import single_rules
 from weakspot.core.run import RunRecord
 from weakspot.core.slices import FailureSlice
 from weakspot.report.wording import count, percent
+from weakspot.store.csv_tables import csv_text
 
 MAX_FIRST = 10
 BY_SIDE = ", "
@@ -212,12 +211,9 @@ COLUMNS = (
 
 def render_csv(rows: Sequence[TreeRow]) -> str:
     """Return all confirmed slices as a table, one a line, in the order of the tree."""
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for place, row in enumerate(rows, start=1):
-        entry = row.evidence
-        writer.writerow(
+    return csv_text(
+        COLUMNS,
+        (
             [
                 place,
                 row.depth,
@@ -225,17 +221,18 @@ def render_csv(rows: Sequence[TreeRow]) -> str:
                 row.node.parent or "",
                 row.slice_.class_name,
                 row.slice_.title,
-                entry.failures_inside,
-                entry.n_inside,
-                f"{entry.rate_inside:.6g}",
-                f"{entry.rate_outside:.6g}",
-                f"{entry.headline_gap:.6g}",
-                f"{entry.p_value:.4g}",
-                f"{entry.q_value:.4g}",
+                row.evidence.failures_inside,
+                row.evidence.n_inside,
+                f"{row.evidence.rate_inside:.6g}",
+                f"{row.evidence.rate_outside:.6g}",
+                f"{row.evidence.headline_gap:.6g}",
+                f"{row.evidence.p_value:.4g}",
+                f"{row.evidence.q_value:.4g}",
                 f"{row.node.coverage:.6g}",
                 f"{row.node.excess:.6g}",
                 row.slice_.method,
                 row.slice_id,
             ]
-        )
-    return stream.getvalue()
+            for place, row in enumerate(rows, start=1)
+        ),
+    )

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from weakspot.core.dataset import Dataset, Names, corrected, names_at
 from weakspot.core.errors import StoreError
 from weakspot.store import atomic
+from weakspot.store.csv_tables import csv_text, plain_cell
 
 CORRECTIONS_FILE = "corrected_labels.csv"
 COLUMNS = ("sample_id", "file", "before", "label", "by", "time")
@@ -119,22 +120,28 @@ class CorrectionFile:
         if not kept:
             self.path.unlink(missing_ok=True)
             return Corrections()
-        stream = io.StringIO(newline="")
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        for one in kept:
-            label = UNUSABLE if one.label is None else _cell(one.label)
-            writer.writerow(
-                [one.sample_id, one.file, _cell(one.before or ()), label, one.by, one.time]
-            )
-        atomic.write_bytes(self.path, stream.getvalue().encode())
+        rows = [
+            [
+                one.sample_id,
+                one.file,
+                _cell(one.before or ()),
+                UNUSABLE if one.label is None else _cell(one.label),
+                one.by,
+                one.time,
+            ]
+            for one in kept
+        ]
+        atomic.write_bytes(self.path, csv_text(COLUMNS, rows).encode())
         return self.read()
 
     def _parse(self) -> Corrections:
         try:
             content = self.path.read_bytes()
             lines = list(csv.DictReader(io.StringIO(content.decode("utf-8-sig"), newline="")))
-            entries = tuple(_correction(line) for line in lines)
+            entries = tuple(
+                _correction({name: plain_cell(cell or "") for name, cell in line.items()})
+                for line in lines
+            )
         except (OSError, UnicodeDecodeError, csv.Error, KeyError) as error:
             raise StoreError(
                 f"The corrected labels in {CORRECTIONS_FILE} cannot be read.",

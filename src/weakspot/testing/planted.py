@@ -1,6 +1,5 @@
 """Worlds with known truth: scenes with a planted problem, their embeddings and image files, and a classifier trained on them."""
 
-import csv
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,6 +28,7 @@ from weakspot.core.errors import ConfigError, NotEnoughDataError
 from weakspot.core.failures import Side, best_f1_thresholds
 from weakspot.core.heads import Head
 from weakspot.core.samples import EmbeddingSpace, SampleSet
+from weakspot.store.csv_tables import csv_text
 from weakspot.testing.planted_problems import (
     FactorPlan,
     PlantedProblem,
@@ -343,12 +343,9 @@ def _entry(dataset: Dataset, row: int) -> dict[str, object]:
 
 def _write_csv(folder: Path, entries: list[dict[str, object]]) -> Path:
     path = folder / "manifest.csv"
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(
-            file, fieldnames=list(entries[0]) if entries else ["path", "label", "split"]
-        )
-        writer.writeheader()
-        writer.writerows(entries)
+    columns = list(entries[0]) if entries else ["path", "label", "split"]
+    rows = ([entry[column] for column in columns] for entry in entries)
+    path.write_text(csv_text(columns, rows, is_data=True), encoding="utf-8")
     return path
 
 

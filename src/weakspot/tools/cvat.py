@@ -1,7 +1,5 @@
 """Annotations of CVAT: tasks written for people to label, and their answers read back."""
 
-import csv
-import io
 import re
 import zipfile
 from dataclasses import replace
@@ -11,6 +9,7 @@ from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
 
 from weakspot.core.errors import DataError
+from weakspot.store.csv_tables import csv_text
 from weakspot.tools.bundle import ExchangeBundle, Names, Written, predicted_names
 from weakspot.tools.files import image_paths, write_bytes, write_json
 from weakspot.tools.label_studio import nothing_to_label
@@ -85,13 +84,12 @@ def _tags(
 
 
 def _list(bundle: ExchangeBundle, names: list[str], said: list[Names]) -> str:
-    stream = io.StringIO(newline="")
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(["sample_id", "image", "suggested_class", "why", "label"])
     ids = bundle.samples.dataset.sample_ids()
-    for one, name, suggested in zip(bundle.to_label, names, said, strict=True):
-        writer.writerow([ids[one.row], name, "|".join(suggested or ()), one.why, ""])
-    return stream.getvalue()
+    rows = [
+        [ids[one.row], name, "|".join(suggested or ()), one.why, ""]
+        for one, name, suggested in zip(bundle.to_label, names, said, strict=True)
+    ]
+    return csv_text(["sample_id", "image", "suggested_class", "why", "label"], rows)
 
 
 MAX_BYTES = 1 << 30

@@ -1,6 +1,5 @@
 """Tables of samples: those that other tools know, and those that `weakspot ingest` and `weakspot repair --labels` read."""
 
-import csv
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ import pyarrow.parquet as pq
 
 from weakspot.core.dataset import Task
 from weakspot.core.errors import ConfigError, DataError
+from weakspot.store.csv_tables import csv_text
 from weakspot.tools.bundle import (
     ExchangeBundle,
     Names,
@@ -279,11 +279,9 @@ def _write_lines(path: Path, columns: Columns) -> None:
 
 
 def _write_text(path: Path, columns: Columns, delimiter: str) -> None:
-    with path.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(stream, delimiter=delimiter, lineterminator="\n")
-        writer.writerow(columns)
-        for values in zip(*columns.values(), strict=True):
-            writer.writerow([_cell(value) for value in values])
+    rows = zip(*(map(_cell, values) for values in columns.values()), strict=True)
+    text = csv_text(list(columns), rows, delimiter=delimiter, is_data=True)
+    path.write_text(text, encoding="utf-8")
 
 
 def _cell(value: object) -> str:

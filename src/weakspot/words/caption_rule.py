@@ -1,7 +1,5 @@
 """Membership by what a caption says: which rows of a text column say a word, and how often."""
 
-import csv
-import io
 import re
 from collections import OrderedDict, defaultdict
 from collections.abc import Sequence
@@ -16,6 +14,7 @@ from weakspot.core.arrays import BoolArray, DoubleArray, IntArray
 from weakspot.core.errors import DataError
 from weakspot.core.rules import Rule, built_in
 from weakspot.core.samples import SampleSet
+from weakspot.store.csv_tables import csv_text
 from weakspot.words.caption_words import runs_of_words
 
 COLUMNS = ("class", "words", "failed_with", "n_failed", "right_with", "n_right", "difference")
@@ -49,13 +48,19 @@ class WordFrequency:
 
 def frequency_table(frequencies: Sequence[WordFrequency]) -> str:
     """Return counts as CSV."""
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for one in frequencies:
-        counts = one.failed_with, one.n_failed, one.right_with, one.n_right
-        writer.writerow([one.class_name, one.words, *counts, round(one.difference, 6)])
-    return stream.getvalue()
+    rows = [
+        [
+            one.class_name,
+            one.words,
+            one.failed_with,
+            one.n_failed,
+            one.right_with,
+            one.n_right,
+            round(one.difference, 6),
+        ]
+        for one in frequencies
+    ]
+    return csv_text(COLUMNS, rows)
 
 
 MAX_REMEMBERED = 2

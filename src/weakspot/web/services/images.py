@@ -3,8 +3,6 @@
 The confirmation half and the test split are not among them, unless runs are cross-fitted: then either half is looked at in turn.
 """
 
-import csv
-import io
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,6 +23,7 @@ from weakspot.project.nearest import label_texts
 from weakspot.project.nearest_rows import EmbeddingShards, nearest_rows
 from weakspot.run.halves import used_rows
 from weakspot.run.preparation import CLIP
+from weakspot.store.csv_tables import csv_text
 from weakspot.web.services.attributes import coded_attributes
 from weakspot.web.services.samples import files_of, names_of
 from weakspot.web.services.slice_editing import slice_of
@@ -752,7 +751,6 @@ def _nearest(workspace: Workspace, embedding: FloatArray, within: BoolArray) -> 
 
 
 AT_ONCE = 2000
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def image_lines(workspace: Workspace, query: ImageQuery, *, with_paths: bool) -> Iterator[str]:
@@ -767,13 +765,13 @@ def image_lines(workspace: Workspace, query: ImageQuery, *, with_paths: bool) ->
 
 def _lines(workspace: Workspace, rows: IntArray, *, with_paths: bool) -> Iterator[str]:
     header = ["file", *(["path"] if with_paths else []), "label", "prediction", "result", "id"]
-    yield table_text([header])
+    yield csv_text(header, [])
     dataset = workspace.samples.dataset
     for start in range(0, len(rows), AT_ONCE):
         part = rows[start : start + AT_ONCE]
         files = files_of(workspace, part)
         places = dataset.table.column("location").take(pa.array(part)).to_pylist()
-        yield table_text(
+        rows_of_part = [
             [
                 file,
                 *([shown_location(place) if place else ""] if with_paths else []),
@@ -783,22 +781,5 @@ def _lines(workspace: Workspace, rows: IntArray, *, with_paths: bool) -> Iterato
                 one.sample_id,
             ]
             for file, place, one in zip(files, places, list_images(workspace, part), strict=True)
-        )
-
-
-def bare_cell(cell: str) -> str:
-    """Return a cell without the apostrophe that keeps a spreadsheet from taking it for a formula; its own ones stay.
-
-    >>> bare_cell("'=sum"), bare_cell("'so called'")
-    ('=sum', "'so called'")
-    """
-    return cell[1:] if cell.startswith("'") and cell[1:].startswith(FORMULA_STARTS) else cell
-
-
-def table_text(lines: Iterable[list[str]]) -> str:
-    """Return lines of a table; what a spreadsheet would take for a formula begins with an apostrophe."""
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    for cells in lines:
-        writer.writerow(f"'{cell}" if cell.startswith(FORMULA_STARTS) else cell for cell in cells)
-    return stream.getvalue()
+        ]
+        yield csv_text([], rows_of_part)

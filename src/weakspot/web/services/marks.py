@@ -25,14 +25,13 @@ from weakspot.data.locations import shown_location
 from weakspot.project.project import Project
 from weakspot.run.halves import used_rows
 from weakspot.store.corrections import Correction
+from weakspot.store.csv_tables import csv_text, plain_cell
 from weakspot.tools.bundle import ListedSample, Written
 from weakspot.tools.cleanlab import write_marked_issues
 from weakspot.tools.exchange import exchange_bundle, import_from, write_bundle
 from weakspot.web.services.images import (
     ImageQuery,
-    bare_cell,
     choose_images,
-    table_text,
     visible_samples,
 )
 from weakspot.web.services.samples import files_of, names_of
@@ -175,12 +174,13 @@ def _rows(dataset: Dataset, book: MarkBook) -> Iterator[tuple[int, str, tuple[Ma
 
 
 def marks_table(dataset: Dataset, book: MarkBook, *, with_paths: bool) -> str:
-    """Return all marks as CSV, one line a mark; a cell that a spreadsheet would take for a formula begins with an apostrophe."""
+    """Return all marks as CSV, one line a mark."""
     found = list(_rows(dataset, book))
     rows = np.array([row for row, _, _ in found], dtype=np.int64)
     places = dataset.table.column("location").take(pa.array(rows)).to_pylist()
     names = names_of(dataset, rows)
-    lines = [list(COLUMNS) if with_paths else [one for one in COLUMNS if one != "path"]]
+    columns = COLUMNS if with_paths else [one for one in COLUMNS if one != "path"]
+    lines = []
     for (row, sample_id, marks), place, name in zip(found, places, names, strict=True):
         label = BETWEEN.join(names_at(dataset, row) or ())
         path = [shown_location(place) if place else ""] if with_paths else []
@@ -188,7 +188,7 @@ def marks_table(dataset: Dataset, book: MarkBook, *, with_paths: bool) -> str:
             right = BETWEEN.join(one.labels)
             told = [one.kind.value, right, one.text, one.by, one.time]
             lines.append([name, *path, sample_id, label, *told])
-    return table_text(lines)
+    return csv_text(columns, lines)
 
 
 def write_marks(project: Project, book: MarkBook, tool: MarkTool, folder: Path) -> Written:
@@ -324,8 +324,8 @@ def _mark_of(line: dict[str, str], row: int) -> ReadMark | None:
     """Return what a line says; of a table without a column for marks, the label is meant as the right one."""
     given = (line.get("mark") or "").strip().lower()
     right = line.get("right_label") if "right_label" in line else line.get("label")
-    labels = tuple(one for one in bare_cell(right or "").split(BETWEEN) if one)
-    text = clean_text(bare_cell(line.get("text") or ""))
+    labels = tuple(one for one in plain_cell(right or "").split(BETWEEN) if one)
+    text = clean_text(plain_cell(line.get("text") or ""))
     if given in ("", MarkKind.LABEL.value):
         return ReadMark(row=row, kind=MarkKind.LABEL, labels=labels) if labels or given else None
     if given not in [kind.value for kind in MarkKind]:

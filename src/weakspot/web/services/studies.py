@@ -4,7 +4,6 @@ Which phrases are repaired is written down before the work starts, and every res
 goes on where it was. The tutorial needs neither project nor model.
 """
 
-import csv
 import hashlib
 import io
 import json
@@ -29,8 +28,8 @@ from weakspot.core.slices import FailureSlice
 from weakspot.discover.error_score import error_scores
 from weakspot.project.project import Project
 from weakspot.repair.bench import RepairBench
-from weakspot.repair.labels import safe_cell
 from weakspot.store import atomic
+from weakspot.store.csv_tables import csv_text
 from weakspot.web.services.classes import ScoredPhrase, phrase_score
 from weakspot.web.services.phrase_checks import phrase_slice
 from weakspot.web.services.view import Moment, View
@@ -241,20 +240,14 @@ def table_csv(table: StudyTable) -> bytes:
     """Return the rows as CSV whose texts no spreadsheet takes for formulas; numbers stay numbers."""
     columns = [name for name in StudyTableRow.model_fields if name != "person_id"]
     columns.sort(key=lambda name: name != "person")
-    stream = io.StringIO(newline="")
-    writer = csv.writer(stream)
-    writer.writerow(columns)
-    writer.writerows([_cell(getattr(row, name)) for name in columns] for row in table.rows)
-    return stream.getvalue().encode("utf-8-sig")
+    rows = [[_cell(getattr(row, name)) for name in columns] for row in table.rows]
+    return csv_text(columns, rows).encode("utf-8-sig")
 
 
 def timings_csv(stretches: Sequence[tuple[str, str, float, str]]) -> bytes:
     """Return stretches of time at work as CSV: person, class, seconds, and when each ended."""
-    stream = io.StringIO(newline="")
-    writer = csv.writer(stream)
-    writer.writerow(["person", "class_title", "seconds", "ended"])
-    writer.writerows([_cell(value) for value in row] for row in stretches)
-    return stream.getvalue().encode("utf-8-sig")
+    rows = [[_cell(value) for value in row] for row in stretches]
+    return csv_text(["person", "class_title", "seconds", "ended"], rows).encode("utf-8-sig")
 
 
 def _best(entries: Sequence[StudyEntry]) -> dict[tuple[str, str], StudyEntry]:
@@ -325,7 +318,7 @@ def _different_names(entries: Sequence[StudyEntry]) -> dict[str, str]:
 
 def _cell(value: object) -> str:
     if isinstance(value, str):
-        return safe_cell(value)
+        return value
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "" if value is None else f"{value:.6g}"
