@@ -3,8 +3,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 import weakspot
 
 ROOT = Path(__file__).parent.parent
@@ -68,8 +66,3 @@ def test_public_surface__every_name_is_on_the_page_and_has_an_example():
 def test_public_names__end_as_the_rule_says():
     endings = ("Call", "Outcome", "Report", "Summary", "Facts")
     assert [name for name in weakspot.__all__ if name.endswith(endings)] == []
-
-
-def test_getattr__a_renamed_name__works_and_warns():
-    with pytest.warns(DeprecationWarning, match="SearchRequest"):
-        assert weakspot.SearchCall is weakspot.SearchRequest

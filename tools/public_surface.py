@@ -35,15 +35,13 @@ not begin with an underscore and are listed here. Everything else may change wit
 **One rule for names.** What you ask for ends with `Request`, what comes back with `Result`; what is stored with a run is a record.
 
 **Deprecation.** A public name that goes or is renamed works for two more minor versions and warns (`DeprecationWarning`) with its new
-name; the changelog names both. Stored files of every earlier version stay readable. `docs/reference/surface.txt` lists every signature,
-and a test compares it. Deprecated now: `SearchCall` (`SearchRequest`), `Project.hypothesis` (`Project.ask`).
+name; the changelog names both. `docs/reference/surface.txt` lists every signature, and a test compares it. Deprecated now: none.
+Stored files carry a format number: a project of a version that cannot be read is refused, with what to do.
 """
 _HIDDEN = {
     "model_config",
     "model_fields",
     "model_computed_fields",
-    "earlier_names",
-    "earlier_values",
 }
 
 

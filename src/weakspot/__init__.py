@@ -1,10 +1,9 @@
 """weakspot finds, names, proves and repairs the systematic failures of image classifiers.
 
 Public names are loaded on first use, so that importing the package costs little. Requests go in and end with `Request`; what comes
-back ends with `Result`. Names that are deprecated say so when they are used, and go no sooner than two minor versions later.
+back ends with `Result`.
 """
 
-import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -105,14 +104,9 @@ _HOMES = {
     "find": "weakspot.project.find",
     "open_source": "weakspot.data.open_source",
 }
-_RENAMED = {"SearchCall": "SearchRequest"}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _RENAMED:
-        message = f"weakspot.{name} is called weakspot.{_RENAMED[name]} now."
-        warnings.warn(message, DeprecationWarning, stacklevel=2)
-        name = _RENAMED[name]
     if name not in _HOMES:
         message = f"module 'weakspot' has no attribute {name!r}"
         raise AttributeError(message)

@@ -1,6 +1,3 @@
-from collections.abc import Mapping
-from typing import ClassVar
-
 import numpy as np
 import pytest
 from pydantic import ValidationError
@@ -51,20 +48,10 @@ def test_packed_array__keeps_its_data_out_of_its_text():
     assert repr(PackedArray.of(np.zeros(2))) == "PackedArray(shape=(2,))"
 
 
-class _Renamed(Record):
-    earlier_names: ClassVar[Mapping[str, str]] = {"fate": "status"}
-    earlier_values: ClassVar[Mapping[str, Mapping[str, str]]] = {"space": {"joint": "clip"}}
-
+class _Status(Record):
     status: str
-    space: str = "clip"
 
 
-def test_record__earlier_names_and_values_are_read_and_todays_are_written():
-    again = _Renamed.model_validate_json('{"fate": "joint", "space": "joint"}')
-    assert again == _Renamed(status="joint", space="clip")
-    assert again.model_dump() == {"status": "joint", "space": "clip"}
-
-
-def test_record__unknown_names_are_still_refused():
+def test_record__unknown_names_are_refused():
     with pytest.raises(ValidationError, match="doom"):
-        _Renamed.model_validate({"status": "gone", "doom": "x"})
+        _Status.model_validate({"status": "gone", "doom": "x"})

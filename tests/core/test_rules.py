@@ -328,12 +328,6 @@ def test_rule_class__a_missing_package_is_named():
         rule_class("magic")
 
 
-def test_rule_class__kinds_of_earlier_versions():
-    given = {"kind": "outcome", "measure": "doubt", "threshold": 0.5}
-    rule = TypeAdapter(MembershipRule).validate_python(given)
-    assert rule == PredictionRule(measure="doubt", threshold=0.5)
-
-
 def test_rule__a_kind_without_words_of_its_own_is_named():
     assert Rule(kind="cones/cone").sentence == "Samples that a rule of the kind cones/cone takes."
 

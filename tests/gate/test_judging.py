@@ -14,7 +14,6 @@ TALLY = Tally(
     n_samples=50,
     n_failed=30,
     slice_id="abc",
-    also_called="apple: green",
 )
 SIGHTING = Sighting(
     subject="green apples",
@@ -38,7 +37,7 @@ def _acceptances(name, today, sightings=(SIGHTING,)):
     return Acceptances(listed, Figures(tallies=(TALLY,), sightings=sightings), today)
 
 
-@pytest.mark.parametrize("name", ["abc", "green apples", "apple: green", "old", "apple: pale"])
+@pytest.mark.parametrize("name", ["abc", "green apples", "old", "apple: pale"])
 def test_acceptances__a_slice_goes_by_its_names_of_now_and_before_and_that_in_the_baseline(name):
     accepted = _acceptances(name, DAY)
     assert accepted.ids == ("abc",)

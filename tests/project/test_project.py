@@ -75,12 +75,6 @@ def test_run__writes_the_report_as_the_command_does(project, record):
     assert record.run_id in (project.folder / "report.html").read_text(encoding="utf-8")
 
 
-def test_hypothesis__earlier_name__asks_and_warns(project, record):
-    with pytest.warns(DeprecationWarning, match=r"Project\.ask"):
-        answers = project.hypothesis("disc", ["green discs"]).answers
-    assert answers == project.ask("disc", ["green discs"]).answers
-
-
 def test_run__record_shows_itself_in_one_line(record):
     assert repr(record) == str(record)
     assert len(repr(record)) < 200

@@ -8,7 +8,7 @@ import pytest
 
 from weakspot.core.dataset import Split, dataset_from_columns
 from weakspot.core.questions import spending_share
-from weakspot.run.ledger import HYPOTHESES_FILE, LEDGER_FILE, AskedData, AskedTest, Ledger
+from weakspot.run.ledger import LEDGER_FILE, AskedData, AskedTest, Ledger
 from weakspot.store.project import ProjectStore
 
 
@@ -125,22 +125,6 @@ def test_read__line_that_cannot_be_read__counts_as_asked_and_changes_no_earlier_
     (later,) = _ask(ledger, 0.5)
     assert later.batch == 3
     assert ledger.recall(["0.02"])["0.02"] == first
-
-
-def test_read__looks_of_an_earlier_version__open_the_ledger_of_the_samples_at_hand(store):
-    looks = [
-        {"time": "1", "class": "a", "phrase": "x", "measured_on": "h", "p_value": 0.2},
-        {"time": "1", "class": "a", "phrase": "y", "measured_on": "h", "p_value": 0.3},
-        {"time": "2", "class": "a", "phrase": "x", "measured_on": "h", "p_value": 0.2},
-        {"time": "3", "class": "a", "phrase": "z", "measured_on": "h"},
-    ]
-    lines = [json.dumps(one) for one in looks]
-    (store.root / HYPOTHESES_FILE).write_text("\n".join([*lines, "[]", "{cut"]))
-    ledger = _ledger(store)
-    assert (ledger.standing().n_questions, ledger.standing().n_batches) == (3, 2)
-    (answer,) = _ask(ledger, 0.5)
-    assert answer.batch == 3
-    assert _ledger(store, _data(500, 600)).standing().n_batches == 0
 
 
 def test_ask__families__divide_what_the_batch_may_spend(store):

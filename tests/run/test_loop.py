@@ -15,7 +15,6 @@ from weakspot.run.stage_clock import new_record
 from weakspot.run.wiring import build_verifier
 from weakspot.testing.planted import phrase_embeddings, plant
 from weakspot.testing.planted_problems import rare
-from weakspot.verify.halves import split_halves
 
 CRITERION = FailureCriterion()
 ASKING = Assistants(embed_texts=phrase_embeddings)
@@ -111,25 +110,6 @@ def test_halves__another_seed__buys_no_new_chance(samples):
         for seed in (0, 11)
     )
     assert np.array_equal(mine[1].rows, other[1].rows)
-
-
-def test_halves__slices_that_an_earlier_version_found__keep_their_halves(samples):
-    settings = _settings().model_copy(update={"seed": 11})
-    rows = samples.dataset.rows_of(Split.VALIDATION, Split.TEST)
-    split = split_halves(samples.dataset, rows, CRITERION, seed=11)
-    (today,) = split_in_halves(samples, settings, CRITERION)
-    assert not np.array_equal(today[0].rows, split.discovery)
-    record = loop.discover_slices(
-        _record(settings),
-        samples,
-        settings,
-        CRITERION,
-        ASKING,
-        halves=((samples.only(split.discovery), samples.only(split.confirmation)),),
-    )
-    ((discovery, _),) = split_in_halves(samples, settings, CRITERION, slices=record.slices)
-    assert np.array_equal(discovery.rows, split.discovery)
-    assert loop.verify_slices(record, samples, settings, CRITERION).evidence
 
 
 def test_verify_slices__cross_fitting_uses_all_data_at_half_the_error_rate(samples):

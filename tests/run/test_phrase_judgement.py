@@ -66,10 +66,6 @@ def test_judge__never_says_that_other_words_will_not_help():
                 assert "will not help" not in said
 
 
-def test_fit__earlier_records_open():
-    assert Fit("neither matches nor separates") is Fit.CANNOT_TELL
-
-
 def test_null__phrases_that_have_nothing_to_do_with_failures_seldom_fit():
     draws = np.random.default_rng(5)
     n_good = 0

@@ -30,7 +30,7 @@ def verified():
     record = loop.discover_slices(record, samples, SETTINGS, CRITERION, asking)
     record = loop.verify_slices(record, samples, SETTINGS, CRITERION)
     assert record.published()
-    return record, samples, split_in_halves(samples, SETTINGS, CRITERION, slices=record.slices)
+    return record, samples, split_in_halves(samples, SETTINGS, CRITERION)
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""The command `weakspot`: which commands there are, and what becomes of errors."""
+"""The command `weakspot`: which commands there are, and how errors end."""
 
 import sys
 

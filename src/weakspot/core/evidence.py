@@ -2,10 +2,9 @@
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar
 
 import numpy as np
 
@@ -207,8 +206,6 @@ class CauseFinding(Record):
         signs: what speaks for the cause or, where it is unknown, what is missing to tell; one sentence each.
     """
 
-    earlier_names: ClassVar[Mapping[str, str]] = {"pull": "confused_with"}
-
     cause: Cause
     share_training: float | None = None
     share_evaluation: float | None = None
@@ -316,8 +313,6 @@ class Evidence(Record):
         batch: which batch of questions to these samples it belongs to, counted from 1; 0 if that was not counted.
         question: names what was asked of which samples, for the ledger; empty if nothing could be.
     """
-
-    earlier_names: ClassVar[Mapping[str, str]] = {"control": "correction"}
 
     slice_id: str
     verifier: str

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
-from typing import ClassVar
 
 import numpy as np
 from PIL import Image
@@ -44,8 +43,6 @@ class GenerationResult(Record):
         parents: ids of the samples that it was made from, for generators that compose.
         verdicts: what every quality check said of it: `pass`, or why it is rejected.
     """
-
-    earlier_names: ClassVar[Mapping[str, str]] = {"order": "request"}
 
     request: GenerationRequest
     generator_id: str

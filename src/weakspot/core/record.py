@@ -1,37 +1,15 @@
 """What stored records have in common."""
 
 import base64
-from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, ClassVar
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field
 
 from weakspot.core.arrays import AnyArray, FloatArray
 
 
-class ReadsEarlierFiles(BaseModel):
-    """A model whose renamed fields are read under their earlier names too: files outlive names."""
-
-    earlier_names: ClassVar[Mapping[str, str]] = {}
-    """Earlier names of fields, each with today's."""
-    earlier_values: ClassVar[Mapping[str, Mapping[str, str]]] = {}
-    """Earlier values of text fields by field, each with today's."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _read_earlier(cls, given: Any) -> Any:
-        if not isinstance(given, dict) or not (cls.earlier_names or cls.earlier_values):
-            return given
-        today = {cls.earlier_names.get(name, name): value for name, value in given.items()}
-        for name, values in cls.earlier_values.items():
-            if isinstance(value := today.get(name), str):
-                today[name] = values.get(value, value)
-        return today
-
-
-class Record(ReadsEarlierFiles):
+class Record(BaseModel):
     """Base of stored records: frozen, closed, the same in JSON and in memory."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants")

@@ -1,8 +1,7 @@
 """What to change, and what changing it did."""
 
-from collections.abc import Mapping
 from enum import StrEnum
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import Field, JsonValue
 
@@ -198,8 +197,6 @@ class SliceAfter(Record):
         q_value: of the test that members still fail more often than the rest of the class; None if it was not tested.
     """
 
-    earlier_names: ClassVar[Mapping[str, str]] = {"fate": "status"}
-
     title: str
     slice_id: str
     status: SliceStatus
@@ -234,8 +231,6 @@ class LabellingRequest(Record):
         n_samples: how many.
         n_labelled: how many of them have come back with a label.
     """
-
-    earlier_names: ClassVar[Mapping[str, str]] = {"picture_list": "image_list"}
 
     file: str
     image_list: str

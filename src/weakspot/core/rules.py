@@ -16,7 +16,6 @@ from weakspot.core.samples import SampleSet
 
 # What the id of an encoder ends with; docs/results/first_minute.md measures each beside float32.
 IN_INTEGERS, IN_HALVES = "+int8@", "+float16"
-EARLIER_KINDS = {"outcome": "prediction"}
 MAX_COMPLEX = 100
 
 
@@ -27,11 +26,6 @@ class Rule(Record):
     `sentence`. One with a threshold on its score inherits from `ThresholdRule`, which has `members`.
     """
 
-    earlier_values: ClassVar[Mapping[str, Mapping[str, str]]] = {
-        "space": {"joint": "clip", "own": "features"},
-        "kind": EARLIER_KINDS,
-        "column": {"picture size": "image size"},
-    }
     complexity: ClassVar[int] = MAX_COMPLEX
     """Of several slices with the same members, the one with the simplest rule is tested; smaller is simpler."""
 
@@ -95,7 +89,7 @@ def rule_class(kind: str) -> type[Rule]:
     Raises:
         DataError: if the package that brings it is not installed, with its name.
     """
-    known = BUILT_IN_RULES.get(EARLIER_KINDS.get(kind, kind))
+    known = BUILT_IN_RULES.get(kind)
     if known is not None:
         return known
     try:

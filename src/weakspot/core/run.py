@@ -202,7 +202,7 @@ class StoredRepair(Record):
 
     Args:
         repair_id: which one; the name of its retrained layer in the run's folder ends with it.
-        made: when it was measured, ISO 8601, UTC; empty if an earlier version made it.
+        made: when it was measured, ISO 8601, UTC.
         repairs: what it did.
         advice: what was advised then.
     """
@@ -232,13 +232,13 @@ class RunRecord(Record):
         slices: everything that was tested, published or not.
         evidence: what was measured, one entry a slice.
         repairs: what the last repair did, or the one that was gone back to; the chosen strategy first.
-        repaired: when that was measured, ISO 8601, UTC; empty if nothing was, or an earlier version did it.
+        repaired: when that was measured, ISO 8601, UTC; empty if nothing was.
         earlier_repairs: other repairs, oldest first.
         notes: what to know about single classes.
         methods: what every discoverer did.
         decisions: what people decided about slices, oldest first.
-        trees: the confirmed slices of every class, put in order; none in runs of earlier versions.
-        checks: what was looked at before the run; empty in runs of earlier versions, as are the next two.
+        trees: the confirmed slices of every class, put in order.
+        checks: what was looked at before the run.
         class_findings: what is said of whole classes, confirmed or not.
         advice: what to do, best first.
         record_version: version of this layout.

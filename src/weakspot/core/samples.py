@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -213,11 +213,6 @@ class Attribute(Record):
         least_margin: smallest lead of the best value over the second that is believed; None where no words were used.
     """
 
-    earlier_values: ClassVar[Mapping[str, Mapping[str, str]]] = {
-        "name": {"picture size": "image size"},
-        "column": {"picture size": "image size"},
-    }
-
     name: str
     column: str
     source: AttributeSource
@@ -405,5 +400,5 @@ class Material:
 
 
 def needs_of(part: object) -> tuple[Need, ...]:
-    """Return the needs that a method states; a plug-in of an earlier version states none."""
+    """Return the needs that a method states; a plug-in may state none."""
     return tuple(Need(need) for need in getattr(part, "needs", ()))

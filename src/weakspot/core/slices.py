@@ -57,8 +57,7 @@ class SliceName(Record):
         n_told: members with a caption.
         title: the class with these words as a person would say it, for example `green apples`; empty if they stand after the class.
         measured: how well the text side told held-out images by these words, 0 to 1; None where nobody measured it.
-        held: what the confirmation half says; None where words were not asked about there, because they are the rule itself or an
-            earlier version gave them.
+        held: what the confirmation half says; None where words were not asked about there, because they are the rule itself.
         is_unsure: whether the words may not be called the slice's name.
         doubt: why not, in words.
     """
@@ -135,23 +134,23 @@ class _Identity:
         )
 
 
-_FIRST_WORDS = {
+_WORDS_OF_IDS = {
     ("space", "clip"): "joint",
     ("space", "features"): "own",
     ("kind", "prediction"): "outcome",
 }
 
 
-def _in_first_words(value: JsonValue) -> JsonValue:
-    """Return a rule in the words of the first version: decisions and evidence of earlier projects name slices by these ids."""
+def _in_words_of_ids(value: JsonValue) -> JsonValue:
+    """Return a rule in the words that ids are made of: decisions and evidence name slices by these ids, so they never change."""
     if isinstance(value, dict):
         return {
-            name: _FIRST_WORDS.get((name, one), one)
+            name: _WORDS_OF_IDS.get((name, one), one)
             if isinstance(one, str)
-            else _in_first_words(one)
+            else _in_words_of_ids(one)
             for name, one in value.items()
         }
-    return [_in_first_words(one) for one in value] if isinstance(value, list) else value
+    return [_in_words_of_ids(one) for one in value] if isinstance(value, list) else value
 
 
 @lru_cache(maxsize=1024)
@@ -160,7 +159,7 @@ def _slice_id(identity: _Identity) -> str:
         identity.class_name,
         identity.side,
         identity.method,
-        _in_first_words(identity.rule.model_dump(mode="json")),
+        _in_words_of_ids(identity.rule.model_dump(mode="json")),
         *([identity.fold] if identity.fold else []),
     ]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
@@ -223,11 +222,6 @@ class FailureSlice(Record):
         return tuple(one for one in self.names if one.is_unsure)
 
     @property
-    def plain_title(self) -> str:
-        """Return class and words side by side, as earlier versions called every slice; empty without sure words."""
-        return "" if self.name is None else f"{self._label}: {self.name.contrast}"
-
-    @property
     def _label(self) -> str:
         return f"no {self.class_name}" if self.side is Side.ABSENT else self.class_name
 
@@ -235,7 +229,7 @@ class FailureSlice(Record):
     def title(self) -> str:
         label, name = self._label, self.name
         if name is not None:
-            return name.title or self.plain_title
+            return name.title or f"{label}: {name.contrast}"
         return (
             f"{label}, group {self.number}" if self.number else f"{label}: unnamed ({self.method})"
         )

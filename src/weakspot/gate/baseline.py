@@ -4,8 +4,7 @@ import base64
 import binascii
 import json
 import zlib
-from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field, ValidationError
@@ -155,8 +154,6 @@ class Baseline(Record):
         class_names: the classes; empty for a mere record.
         predictions: what it said of held-out samples; None for a mere record.
     """
-
-    earlier_names: ClassVar[Mapping[str, str]] = {"outcomes": "predictions"}
 
     kind: Literal["weakspot baseline"] = BASELINE_KIND
     version: int = BASELINE_VERSION

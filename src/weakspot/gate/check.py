@@ -313,7 +313,7 @@ def _names(figures: Figures) -> Mapping[str, set[str]]:
     names: dict[str, set[str]] = {}
     for tally in figures.of(SubjectKind.SLICE, SubjectKind.NAMED):
         key = tally.slice_id or tally.subject
-        names.setdefault(key, {key}).update({tally.subject, tally.also_called} - {""})
+        names.setdefault(key, {key}).add(tally.subject)
     for pair in figures.pairs or ():
         if pair.slice_id:
             names.setdefault(pair.slice_id, {pair.slice_id}).add(pair.subject)
@@ -590,7 +590,6 @@ def _slice_tallies(record: RunRecord) -> tuple[Tally, ...]:
             n_outside=entry.n_outside,
             failed_outside=entry.failures_outside,
             slice_id=found.slice_id,
-            also_called=found.plain_title,
             is_finding=entry.explained is None,
         )
         for found, entry in record.published()

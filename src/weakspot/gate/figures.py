@@ -36,7 +36,6 @@ class Tally:
         n_outside: samples of the class outside a slice.
         failed_outside: failures among them.
         slice_id: of a confirmed slice.
-        also_called: what earlier versions called it, so that policies that name it so go on meaning it.
         is_finding: whether it is a confirmed slice that no stronger one explains, or a class that is confirmed to fail as a whole.
     """
 
@@ -47,7 +46,6 @@ class Tally:
     n_outside: int = 0
     failed_outside: int = 0
     slice_id: str = ""
-    also_called: str = ""
     is_finding: bool = False
 
     @property

@@ -65,7 +65,7 @@ def held_out(
     )
     discovery = {
         found_on.digest(): PackedBits.of(np.isin(rows, found_on.rows))
-        for found_on, _ in split_in_halves(samples, settings, criterion, slices=record.slices)
+        for found_on, _ in split_in_halves(samples, settings, criterion)
     }
     members = {
         found.slice_id: PackedBits.of(_members(record, found.slice_id, samples, rows))

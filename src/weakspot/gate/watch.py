@@ -8,13 +8,12 @@ import json
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -73,11 +72,6 @@ class WatchRound(Record):
         verdict: the same in words.
         error: what went wrong, in words.
     """
-
-    earlier_names: ClassVar[Mapping[str, str]] = {
-        "n_new_vectors": "n_new_embeddings",
-        "n_new_outcomes": "n_new_predictions",
-    }
 
     kind: RoundKind
     time: str

@@ -96,7 +96,7 @@ def captions_sentence(store: ProjectStore) -> str:
 
 
 def _entries(store: ProjectStore, of: AskedOf) -> Iterator[dict[str, Any]]:
-    """Yield every question about a class once; one that an earlier version wrote down is a batch of its own."""
+    """Yield every question about a class once; one whose batch cannot be read is a batch of its own."""
     seen, last = set(), 0
     for entry in _lines(store):
         if (entry.get("generator"), entry.get("class")) != (of.generator_id, of.class_name):

@@ -1,7 +1,6 @@
 """How far one set of images is from another, by their embeddings: Frechet and kernel distance (FID and KID in Inception space)."""
 
 from collections.abc import Mapping
-from typing import ClassVar
 
 import numpy as np
 
@@ -50,8 +49,6 @@ class SetDistance(Record):
         frechet_unbiased: extrapolated to endlessly many images; None where there are too few for that.
         kernel: kernel distance.
     """
-
-    earlier_names: ClassVar[Mapping[str, str]] = {"n_pictures": "n_images"}
 
     name: str
     space: str

@@ -171,7 +171,7 @@ def _requests(
 
 
 def _seeds(random: np.random.Generator, n_each: int) -> Iterator[int]:
-    """Yield seeds, the first of which are those of earlier versions."""
+    """Yield seeds, `n_each` drawn at a time, so that more of them begin with the same."""
     while True:
         yield from random.integers(MAX_SEEDS, size=n_each).tolist()
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -30,8 +29,6 @@ class SetOnModel(Record):
         interval: of the share that is wrong.
         interval_of_top: of the share whose true label is not among the three likeliest.
     """
-
-    earlier_names: ClassVar[Mapping[str, str]] = {"n_pictures": "n_images"}
 
     set_name: str
     model: str

@@ -194,9 +194,7 @@ class _Model:
         criterion = self.project.settings.failure.criterion()
         kept = {
             first.digest(): second
-            for first, second in split_in_halves(
-                self.samples, self.project.settings, criterion, slices=self.confirmed
-            )
+            for first, second in split_in_halves(self.samples, self.project.settings, criterion)
         }
         predictions, keys = [], QuestionKeys(self.samples.dataset)
         for found in self.confirmed:

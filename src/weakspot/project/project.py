@@ -1,6 +1,5 @@
 """A project as people use it: the stages of the loop as methods. The command line calls the same."""
 
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
@@ -300,7 +299,7 @@ class ProjectWorkings(ProjectSession):
 
     def _measure(self, record: RunRecord) -> RunRecord:
         prepared = self.prepared(record)
-        halves = prepared.halves(self.settings, self.criterion, slices=record.slices)
+        halves = prepared.halves(self.settings, self.criterion)
         classes = ask_classes(prepared.samples, self.settings, self.criterion)
         asking = Asking(ledger=self.ledger(), source="verify", classes=classes.tests)
         record = loop.verify_slices(
@@ -358,7 +357,7 @@ class ProjectWorkings(ProjectSession):
                 self.settings,
                 self.criterion,
                 self.store,
-                halves=prepared.halves(self.settings, self.criterion, slices=record.slices),
+                halves=prepared.halves(self.settings, self.criterion),
                 asked=self.asked(),
             )
 
@@ -407,9 +406,6 @@ class ProjectWorkings(ProjectSession):
         )
 
 
-DEPRECATED = ("hypothesis",)
-
-
 class Project(ProjectWorkings):
     """A folder with settings, samples, embeddings and runs.
 
@@ -424,9 +420,7 @@ class Project(ProjectWorkings):
 
     def __dir__(self) -> list[str]:
         """Return the public names: what a promise is made of."""
-        own = [
-            name for name in vars(Project) if not name.startswith("_") and name not in DEPRECATED
-        ]
+        own = [name for name in vars(Project) if not name.startswith("_")]
         return sorted([*own, "folder", "settings", "run_record"])
 
     @classmethod
@@ -548,12 +542,6 @@ class Project(ProjectWorkings):
             class_name=class_name,
             phrases=phrases,
         )
-
-    def hypothesis(self, class_name: str, phrases: Sequence[str]) -> AskResult:
-        """Earlier name of `ask`."""
-        message = "Project.hypothesis is called Project.ask now."
-        warnings.warn(message, DeprecationWarning, stacklevel=2)
-        return self.ask(class_name, phrases)
 
     def nearest(self, request: NearestRequest) -> NearestResult:
         """Return the images nearest to a phrase or an image, for looking; predictions are told of the discovery half only."""

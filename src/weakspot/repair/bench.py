@@ -363,7 +363,7 @@ class RepairBench:
     @cached_property
     def pairs(self) -> Halves:
         """Return the halves that slices were found and confirmed on."""
-        return self.prepared.halves(self.settings, self.criterion, slices=self.slices)
+        return self.prepared.halves(self.settings, self.criterion)
 
     def parameters(self, method: str) -> dict[str, JsonValue]:
         """Return the parameters of a strategy: given ones for the chosen strategy, the column of group labels for references."""

@@ -74,7 +74,7 @@ class TreeRow:
 def tree_rows(record: RunRecord, order: SliceOrder | str = SliceOrder.BOTH) -> tuple[TreeRow, ...]:
     """Return every confirmed slice that nobody dismissed, once: findings in the given order, each followed by what belongs to it.
 
-    Runs of earlier versions have no tree; their slices are findings, or explained as they say themselves.
+    Slices of a run without a tree are findings, or explained as they say themselves.
     """
     published = {found.slice_id: (found, entry) for found, entry in record.published()}
     nodes = _nodes(record, published)

@@ -33,29 +33,37 @@ def evaluated_splits(settings: Settings, dataset: Dataset) -> tuple[Split, ...]:
     return configured
 
 
-def split_in_halves(
-    samples: SampleSet,
-    settings: Settings,
-    criterion: FailureCriterion,
-    *,
-    slices: Sequence[FailureSlice] = (),
-) -> Halves:
+def split_in_halves(samples: SampleSet, settings: Settings, criterion: FailureCriterion) -> Halves:
     """Return (discovery half, confirmation half), once or, for cross-fitting, also with their parts swapped and (none, all).
 
     The data decide, not the run's seed: other halves would be another try at the same samples. Labels that people corrected do
     not move a sample to the other half; one that they found of no use is left out of its own.
-
-    Args:
-        samples: all samples of the project.
-        settings: which splits are evaluated, and how.
-        criterion: what counts as a failure.
-        slices: of a run that needs its own halves; earlier versions split by the seed.
     """
-    today = _split(samples, settings, criterion, seed=0)
-    if not settings.seed or are_found_on(slices, today):
-        return today
-    earlier = _split(samples, settings, criterion, seed=settings.seed)
-    return earlier if are_found_on(slices, earlier) else today
+    splits = evaluated_splits(settings, samples.dataset)
+    names = [split.value for split in splits]
+    given = as_given(samples.dataset)
+    rows = given.rows_of(*splits)
+    rows = rows[given.is_labelled[rows]]
+    if not len(rows):
+        counts = {split.value: len(samples.dataset.rows_of(split)) for split in Split}
+        raise NotEnoughDataError(
+            f"There are no labelled samples in {' or '.join(names)} to look for failures in.",
+            given=counts,
+            fix="Set [verify] splits, or [data] validation_fraction, in weakspot.toml.",
+        )
+    split = _usable(split_halves(given, rows, criterion, seed=0), samples.dataset)
+    title = " and ".join(names)
+    pairs = [(split.discovery, split.confirmation)]
+    if settings.verify.scheme == "cross-fit":
+        pairs.append((split.confirmation, split.discovery))
+    folds = tuple(
+        (
+            samples.only(found_on, name=f"{title}, {DISCOVERY}{fold}"),
+            samples.only(kept, name=f"{title}, {CONFIRMATION}{fold}"),
+        )
+        for (found_on, kept), fold in zip(pairs, ("", " (halves swapped)"), strict=False)
+    )
+    return folds if len(folds) == 1 else (*folds, _blind_pair(samples, split, title))
 
 
 def fitted_halves(halves: Halves, criterion: FailureCriterion) -> tuple[SampleSet, ...]:
@@ -69,42 +77,6 @@ def fitted_halves(halves: Halves, criterion: FailureCriterion) -> tuple[SampleSe
     problems = class_problems(found_on[0].dataset, found_on[0].rows, criterion)
     is_large = min((len(one.rows) * one.worth for one in problems), default=0) >= LARGE_CLASS
     return found_on[:1] if is_large else found_on
-
-
-def are_found_on(slices: Sequence[FailureSlice], halves: Halves) -> bool:
-    """Return whether all slices were found on a discovery half of these."""
-    found_on = {one.found_on.digest for one in slices}
-    return not found_on or found_on <= {discovery.digest() for discovery, _ in halves}
-
-
-def _split(
-    samples: SampleSet, settings: Settings, criterion: FailureCriterion, *, seed: int
-) -> Halves:
-    splits = evaluated_splits(settings, samples.dataset)
-    names = [split.value for split in splits]
-    given = as_given(samples.dataset)
-    rows = given.rows_of(*splits)
-    rows = rows[given.is_labelled[rows]]
-    if not len(rows):
-        counts = {split.value: len(samples.dataset.rows_of(split)) for split in Split}
-        raise NotEnoughDataError(
-            f"There are no labelled samples in {' or '.join(names)} to look for failures in.",
-            given=counts,
-            fix="Set [verify] splits, or [data] validation_fraction, in weakspot.toml.",
-        )
-    split = _usable(split_halves(given, rows, criterion, seed=seed), samples.dataset)
-    title = " and ".join(names)
-    pairs = [(split.discovery, split.confirmation)]
-    if settings.verify.scheme == "cross-fit":
-        pairs.append((split.confirmation, split.discovery))
-    folds = tuple(
-        (
-            samples.only(found_on, name=f"{title}, {DISCOVERY}{fold}"),
-            samples.only(kept, name=f"{title}, {CONFIRMATION}{fold}"),
-        )
-        for (found_on, kept), fold in zip(pairs, ("", " (halves swapped)"), strict=False)
-    )
-    return folds if len(folds) == 1 else (*folds, _blind_pair(samples, split, title))
 
 
 def _usable(split: SplitHalves, dataset: Dataset) -> SplitHalves:
@@ -131,7 +103,7 @@ def withhold(samples: SampleSet, column: str, *, slices: Sequence[FailureSlice] 
     Args:
         samples: with their columns.
         column: the one that `[repair] groups` names; empty for none.
-        slices: what has to be found again in the samples: slices of an earlier run may be defined by the column.
+        slices: what has to be found again in the samples: slices may be defined by the column.
     """
     if column not in samples.dataset.metadata_names or any(
         column in found.rule.columns for found in slices

@@ -188,7 +188,7 @@ class IngestResult:
         burst_note: that images taken within seconds may belong together.
         source_note: what was found out when the source was opened.
         has_images: whether samples have images.
-        n_dealt: labelled samples that named no split and were dealt out; 0 in tables of earlier versions.
+        n_dealt: labelled samples that named no split and were dealt out.
     """
 
     source: str

@@ -39,14 +39,12 @@ class AskedData(Record):
         n_samples: different samples.
         marks: the smallest hashes of single samples: by these, samples that were asked before are known again among others.
         answers: the prediction for every mark, shortened; empty where there is none.
-        has_looks: whether questions in the file of earlier versions were about these samples.
     """
 
     digest: str
     n_samples: int
     marks: tuple[str, ...]
     answers: tuple[str, ...] = ()
-    has_looks: bool = False
 
     @classmethod
     def of(cls, dataset: Dataset, rows: IntArray) -> "AskedData":
@@ -191,33 +189,6 @@ def _percent(share: float) -> str:
     """
     percents = f"{100 * share:.2g}"
     return f"{float(percents):g} %"
-
-
-HYPOTHESES_FILE = "hypotheses.jsonl"
-
-
-def earlier_batches(folder: Path) -> list[list[tuple[str, float]]]:
-    """Return (question, p-value) of every look, in the batches in which they were written, each question once.
-
-    A line that was cut off by a full disk is passed over.
-    """
-    path = folder / HYPOTHESES_FILE
-    lines = path.read_bytes().decode("utf-8", "replace").splitlines() if path.exists() else []
-    batches: dict[str, list[tuple[str, float]]] = {}
-    known: set[str] = set()
-    for line in lines:
-        try:
-            entry = json.loads(line)
-            asked = [entry["class"], entry["phrase"], entry.get("threshold"), entry["measured_on"]]
-            key = f"look {json.dumps(asked, ensure_ascii=False)}"
-            p_value = min(max(float(entry.get("p_value", 1.0)), 0.0), 1.0)
-            when = str(entry.get("time", key))
-        except (ValueError, KeyError, TypeError, AttributeError):
-            continue
-        if key not in known:
-            known.add(key)
-            batches.setdefault(when, []).append((key, p_value))
-    return list(batches.values())
 
 
 LEDGER_FILE = "ledger.jsonl"
@@ -392,35 +363,24 @@ class Ledger:
     def _read(self) -> "_Known":
         datas, batches = _parse(self._path)
         mine = {one.digest for one in datas if one.is_mostly(self.data)} | {self.data.digest}
-        looks = earlier_batches(self.store.root)
-        # Until somebody asks, nothing says which samples the questions of an earlier version were about: these.
-        owners = {one.digest for one in datas if one.has_looks}
-        asked = [
-            LedgerBatch(
-                data=self.data.digest,
-                questions=tuple(AskedTest(key=key, p_value=p_value) for key, p_value in look),
-            )
-            for look in (looks if not owners or owners & mine else ())
-        ]
-        own = [batch for batch in batches if batch.data in {*mine, ANY_DATA} and not batch.is_alone]
         shared = [one for one in datas if one.has_same_samples(self.data)]
         places = {one.digest for one in shared}
         spending = {batch.data for batch in batches if not batch.is_alone}
         return _Known(
-            batches=(*asked, *own),
+            batches=tuple(
+                batch for batch in batches if batch.data in {*mine, ANY_DATA} and not batch.is_alone
+            ),
             alone=tuple(batch for batch in batches if batch.is_alone and batch.data in places),
             n_other_classifiers=_n_others(
                 [one for one in shared if one.digest in spending], self.data
             ),
             has_data=any(one.digest == self.data.digest for one in datas),
-            has_looks=bool(looks) and not owners,
         )
 
     def _append(self, known: "_Known", batch: LedgerBatch) -> None:
         lines = [{"batch": batch.model_dump(mode="json", exclude_defaults=True)}]
         if not known.has_data:
-            data = self.data.model_copy(update={"has_looks": known.has_looks})
-            lines.insert(0, {"data": data.model_dump(mode="json", exclude_defaults=True)})
+            lines.insert(0, {"data": self.data.model_dump(mode="json", exclude_defaults=True)})
         text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
         with self._path.open("a+b") as stream:
             stream.seek(0)
@@ -439,7 +399,6 @@ class _Known:
     alone: tuple[LedgerBatch, ...]
     n_other_classifiers: int
     has_data: bool
-    has_looks: bool
     _judged: dict[tuple[float, Correction], tuple[list[dict[str, Answer]], int]] = field(
         default_factory=dict, init=False
     )

@@ -233,7 +233,7 @@ def verify_slices(
 
     Verdicts are read off the ledger of whoever asks; without one, only what is tested here counts.
     """
-    pairs = halves or split_in_halves(samples, settings, criterion, slices=record.slices)
+    pairs = halves or split_in_halves(samples, settings, criterion)
     settings = fitting_settings(settings, samples)
     own = [found_on(record.slices, discovery) for discovery, _ in pairs]
     if sum(map(len, own)) < len(record.slices):

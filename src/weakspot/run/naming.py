@@ -75,7 +75,7 @@ def describe_slices(
     describer = build_describer(settings)
     named: dict[str, FailureSlice] = {}
     pairs = withhold_from_halves(
-        halves or split_in_halves(samples, settings, criterion, slices=record.slices),
+        halves or split_in_halves(samples, settings, criterion),
         settings.repair.groups,
         slices=record.slices,
     )

@@ -46,11 +46,6 @@ class Fit(StrEnum):
     MATCHES_ONLY = "matches but does not separate"
     CANNOT_TELL = "cannot tell"
 
-    @classmethod
-    def _missing_(cls, value: object) -> "Fit | None":
-        """Read what earlier versions wrote."""
-        return cls.CANNOT_TELL if value == "neither matches nor separates" else None
-
 
 class Question(Record):
     """What is asked of the confirmation half.

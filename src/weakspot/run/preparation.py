@@ -1,6 +1,6 @@
 """Everything that methods read: samples with predictions and embeddings, computed where it is missing."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +14,6 @@ from weakspot.core.failures import FailureCriterion
 from weakspot.core.roles import Classifier, Embedder
 from weakspot.core.run import Progress
 from weakspot.core.samples import EmbeddingSpace, SampleSet
-from weakspot.core.slices import FailureSlice
 from weakspot.data.duplicates import group_near_identical
 from weakspot.data.groups import suspect_names
 from weakspot.data.prediction_columns import with_extra_classes, with_thresholds
@@ -28,7 +27,7 @@ from weakspot.run.classification import (
     reads_embeddings,
 )
 from weakspot.run.embedding import cached_embedder, embed, is_embedded
-from weakspot.run.halves import Halves, are_found_on, split_in_halves
+from weakspot.run.halves import Halves, split_in_halves
 from weakspot.run.model_map import CachedModel, ModelCount, map_missing
 from weakspot.run.models import RunModels
 from weakspot.run.settings import Settings
@@ -80,23 +79,12 @@ class Prepared:
     computed_by: dict[str, str] = field(default_factory=dict)
     _halves: dict[str, Halves] = field(default_factory=dict, init=False, repr=False)
 
-    def halves(
-        self,
-        settings: Settings,
-        criterion: FailureCriterion,
-        *,
-        slices: Sequence[FailureSlice] = (),
-    ) -> Halves:
-        """Return (discovery half, confirmation half), once or with their parts swapped as well; computed once.
-
-        For slices of a run of an earlier version, these are the halves of that run.
-        """
+    def halves(self, settings: Settings, criterion: FailureCriterion) -> Halves:
+        """Return (discovery half, confirmation half), once or with their parts swapped as well; computed once."""
         key = f"{settings.verify.splits} {settings.verify.scheme} {criterion!r}"
         if key not in self._halves:
             self._halves[key] = split_in_halves(self.samples, settings, criterion)
-        if are_found_on(slices, self._halves[key]):
-            return self._halves[key]
-        return split_in_halves(self.samples, settings, criterion, slices=slices)
+        return self._halves[key]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -104,7 +104,7 @@ def write_report(
         Where HTML, Markdown and JSON are; `model-card.md` and all confirmed slices, `slices.csv`, are in the same folder, and with
         captions `caption_words.csv` says how often failures and other samples say a word.
     """
-    pairs = halves or split_in_halves(samples, settings, criterion, slices=record.slices)
+    pairs = halves or split_in_halves(samples, settings, criterion)
     images = _images(record, pairs, settings, criterion)
     images |= class_finding_images(
         record.class_findings, samples, criterion, n_images=settings.report.n_images

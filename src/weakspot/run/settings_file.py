@@ -1,9 +1,7 @@
-"""Reading weakspot.toml, and values as they stand in it: earlier names are understood, and every problem is reported at once."""
+"""Reading weakspot.toml, and values as they are written in it; every problem is reported at once."""
 
 import json
-import logging
 import tomllib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,72 +31,6 @@ def toml_value(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
 
 
-RENAMED_KEYS = {
-    ("boxes", "pictures"): "images",
-    ("generator", "max_pictures"): "max_images",
-    ("report", "n_pictures"): "n_images",
-}
-RENAMED_OPTIONS = {
-    "control": "correction",
-    "picture_side": "image_side",
-    "pictures": "images",
-    "price_per_picture": "price_per_image",
-    "vector_column": "embedding_column",
-    "vector_length": "embedding_length",
-}
-RENAMED_VALUES = {
-    "name": {"given-vectors": "given-embeddings"},
-    "space": {"joint": "clip", "own": "features"},
-}
-PLACES_OF_OPTIONS = ("options", "parameters")
-
-
-def use_current_names(given: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return settings under today's names, and a sentence for every name that changed.
-
-    A setting that is given under both names keeps both, so that checking refuses the earlier one.
-
-    >>> use_current_names({"report": {"n_pictures": 4}})
-    ({'report': {'n_images': 4}}, ('report.n_pictures is called report.n_images now.',))
-    """
-    renamed: list[str] = []
-    return _rename(given, (), renamed), tuple(renamed)
-
-
-def _rename(given: Mapping[str, Any], place: tuple[str, ...], renamed: list[str]) -> dict[str, Any]:
-    today: dict[str, Any] = {}
-    for key, value in given.items():
-        name = _current_key(key, place)
-        if name in given and name != key:
-            name = key
-        if name != key:
-            renamed.append(f"{_shown(place, key)} is called {_shown(place, name)} now.")
-        today[name] = _current_value(name, value, (*place, name), renamed)
-    return today
-
-
-def _current_key(key: str, place: tuple[str, ...]) -> str:
-    if any(part in PLACES_OF_OPTIONS for part in place):
-        return RENAMED_OPTIONS.get(key, key)
-    return RENAMED_KEYS.get((*place, key), key) if len(place) == 1 else key
-
-
-def _current_value(name: str, value: Any, place: tuple[str, ...], renamed: list[str]) -> Any:
-    if isinstance(value, Mapping):
-        return _rename(value, place, renamed)
-    current = RENAMED_VALUES.get(name, {}).get(value, value) if isinstance(value, str) else value
-    if current != value:
-        renamed.append(f"{'.'.join(place)} = {value!r} is called {current!r} now.")
-    return current
-
-
-def _shown(place: tuple[str, ...], key: str) -> str:
-    return ".".join((*place, key))
-
-
-logger = logging.getLogger(__name__)
-
-
 def load_settings(folder: Path) -> Settings:
     """Read weakspot.toml of a project folder.
 
@@ -118,9 +50,6 @@ def load_settings(folder: Path) -> Settings:
         raise ConfigError(
             f"{SETTINGS_FILE} is not valid TOML: {error}.", where=str(path)
         ) from error
-    given, renamed = use_current_names(given)
-    for sentence in renamed:
-        logger.warning("%s: %s", path, sentence)
     return parse_settings(given, where=str(path))
 
 

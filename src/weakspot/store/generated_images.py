@@ -2,12 +2,12 @@
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
-from typing import BinaryIO, ClassVar
+from typing import BinaryIO
 
 from PIL import Image
 from pydantic import ValidationError
@@ -35,8 +35,6 @@ class ImageFacts(Record):
         size: width and height in pixels.
     """
 
-    earlier_names: ClassVar[Mapping[str, str]] = {"gate": "quality"}
-
     quality: str = ""
     fingerprint: str = ""
     size: tuple[int, int] = (0, 0)
@@ -59,8 +57,6 @@ class StoredImage:
 
 class _Line(Record):
     """One line of the journal. The key comes first, so that lines can be told apart without being parsed."""
-
-    earlier_names: ClassVar[Mapping[str, str]] = {"drawn": "generated"}
 
     key: str
     generated: GenerationResult

@@ -94,7 +94,7 @@ class ProjectTools:
             raise ConfigError(
                 "The samples of this project have no images.", fix="Ask for the evidence instead."
             )
-        halves = split_in_halves(samples, project.settings, project.criterion, slices=record.slices)
+        halves = split_in_halves(samples, project.settings, project.criterion)
         shown = choose_images(
             found,
             halves[0][0],

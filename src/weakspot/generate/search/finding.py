@@ -5,7 +5,6 @@ What a search is asked and what it finds, clusters of failures, and the search i
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
 
 import numpy as np
 
@@ -116,8 +115,6 @@ class ClassSearch(Record):
         n_images: images ordered in all.
         suspicions: captions that fail more often by as much as matters, but too few different objects could be shown to prove it.
     """
-
-    earlier_names: ClassVar[Mapping[str, str]] = {"n_pictures": "n_images"}
 
     class_name: str
     target: str | None

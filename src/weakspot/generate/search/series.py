@@ -112,11 +112,6 @@ class StoppedBecause(StrEnum):
     REJECTED = "rejected"
     PRECISE = "known well enough"
 
-    @classmethod
-    def _missing_(cls, value: object) -> "StoppedBecause | None":
-        """Read what earlier versions wrote."""
-        return cls.MAX_IMAGES if value == "most pictures" else None
-
 
 class Contrast(Record):
     """How much a caption differs from the baseline.

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, NamedTuple, Protocol, runtime_checkable
+from typing import Annotated, NamedTuple, Protocol, runtime_checkable
 
 from PIL import Image
 from pydantic import Field, JsonValue
@@ -244,8 +244,6 @@ class RefinedArm(Record):
         test_after: test samples right now.
         p_against_random: McNemar's exact test on the held-out failures against the arm `random`; None without it.
     """
-
-    earlier_names: ClassVar[Mapping[str, str]] = {"n_pictures": "n_images"}
 
     arm: str
     note: str

@@ -203,7 +203,7 @@ class Advisor:
 
     @cached_property
     def _kinds(self) -> tuple[ImageKind, ...]:
-        halves = self.prepared.halves(self.settings, self.criterion, slices=self.record.slices)
+        halves = self.prepared.halves(self.settings, self.criterion)
         return KindFinder(
             record=self.record,
             samples=self.prepared.samples,

@@ -4,16 +4,15 @@ Images are named and found by their content hash only.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, TypeVar
+from typing import Literal, TypeVar
 
-from pydantic import BeforeValidator, Field, JsonValue, ValidationError, model_validator
+from pydantic import JsonValue, ValidationError
 
 from weakspot.core.dataset import Task
 from weakspot.core.errors import ConfigError, DataError, RefusedPromptError, WeakspotError
-from weakspot.core.evidence import Share
 from weakspot.core.roles import ChecksPrompts, CostsMoney, ImageGenerator
 from weakspot.core.run import StageProgress
 from weakspot.data.images import jpeg_of
@@ -27,7 +26,7 @@ from weakspot.generate.counterfactuals import (
     counterfactual_prompt,
 )
 from weakspot.generate.project_generator import build_generator
-from weakspot.generate.search.series import CaptionTrial, Contrast
+from weakspot.generate.search.series import CaptionTrial
 from weakspot.generate.search_page import finding_sentence, headline, what_it_means
 from weakspot.generate.search_run import SearchRecord, SearchRequest, phrase_of
 from weakspot.project.project import Project
@@ -65,32 +64,6 @@ class GeneratedImageView(View):
     fails: bool
 
 
-def _with_interval(kept: object) -> object:
-    """Read shares also as they were written before they had an interval of their own."""
-    if isinstance(kept, dict) and "low" in kept:
-        return {
-            "count": kept["count"],
-            "total": kept["total"],
-            "value": kept["value"],
-            "interval": {"low": kept["low"], "high": kept["high"]},
-        }
-    return kept
-
-
-def _counts(kept: object) -> object:
-    """Read labels also as they were written before they were counts by name."""
-    return {one["label"]: one["count"] for one in kept} if isinstance(kept, list) else kept
-
-
-def _contrast(kept: object) -> object:
-    """Read ratios also as they were written before they had an interval."""
-    return {"value": kept, "low": 0.0, "high": None} if isinstance(kept, float) else kept
-
-
-KeptShare = Annotated[Share, BeforeValidator(_with_interval)]
-Counts = Annotated[dict[str, int], BeforeValidator(_counts)]
-
-
 class CounterfactualRateView(CounterfactualRate, View):
     """One caption beside the unchanged images, in figures and words.
 
@@ -99,34 +72,12 @@ class CounterfactualRateView(CounterfactualRate, View):
         images: the first ones, in the order of the series.
     """
 
-    earlier_names: ClassVar[Mapping[str, str]] = {
-        "pictures": "images",
-        "rate": "share",
-        "taken_for": "wrong_labels",
-    }
-
-    share: KeptShare
-    wrong_labels: Counts = Field(default_factory=dict)
     words: str
     images: tuple[GeneratedImageView, ...]
-
-    @model_validator(mode="before")
-    @classmethod
-    def _read_change(cls, given: Any) -> Any:
-        """Read a change also as it was written before it had an interval of its own."""
-        if not isinstance(given, dict) or "change_low" not in given:
-            return given
-        today = {name: value for name, value in given.items() if value is not None}
-        low, high = today.pop("change_low", None), today.pop("change_high", None)
-        if low is not None and high is not None:
-            today["change_interval"] = {"low": low, "high": high}
-        return today
 
 
 class CounterfactualView(CounterfactualSeries, View):
     """A series of captions on the same images; all images are generated."""
-
-    earlier_names: ClassVar[Mapping[str, str]] = {"generator": "generator_id"}
 
     result_id: str
     created: str
@@ -146,11 +97,6 @@ class CaptionTrialView(CaptionTrial, View):
         digests: generated images that failed.
     """
 
-    earlier_names: ClassVar[Mapping[str, str]] = {"taken_for": "wrong_labels"}
-
-    rate: KeptShare
-    ratio: Annotated[Contrast | None, BeforeValidator(_contrast)] = None
-    wrong_labels: Counts = Field(default_factory=dict)
     phrase: str
     words: str
     digests: tuple[str, ...]
@@ -158,8 +104,6 @@ class CaptionTrialView(CaptionTrial, View):
 
 class SearchView(View):
     """A search for failing captions; all images are generated."""
-
-    earlier_names: ClassVar[Mapping[str, str]] = {"n_pictures": "n_images"}
 
     result_id: str
     created: str

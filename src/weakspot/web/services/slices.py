@@ -463,22 +463,10 @@ def half_of(workspace: Workspace, found: FailureSlice) -> SampleSet:
         and workspace.project.settings.verify.scheme == "cross-fit"
     ):
         return workspace.confirmation
-    earlier = workspace.once(f"half {use}", lambda: _earlier_half(workspace, found))
-    if isinstance(earlier, SampleSet):
-        return earlier
     raise DataError(
         "This slice was found on other samples than the project holds now.",
         fix="Start a new run on the overview.",
     )
-
-
-def _earlier_half(workspace: Workspace, found: FailureSlice) -> SampleSet | None:
-    """Return the half that an earlier version gave to a run, None if it cannot be made again."""
-    pairs = workspace.prepared.halves(
-        workspace.project.settings, workspace.criterion, slices=[found]
-    )
-    halves = (discovery for discovery, _ in pairs)
-    return next((half for half in halves if half.digest() == found.found_on.digest), None)
 
 
 def _look_at(workspace: Workspace, samples: SampleSet, found: FailureSlice) -> LookedAt:

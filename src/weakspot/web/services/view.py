@@ -6,14 +6,13 @@ from datetime import datetime
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BeforeValidator, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from weakspot.core.arrays import AnyArray
 from weakspot.core.evidence import Interval, Share
-from weakspot.core.record import ReadsEarlierFiles
 
 
-class View(ReadsEarlierFiles):
+class View(BaseModel):
     """Base of everything that a page is sent: frozen, closed, and what is not a finite number is null.
 
     A view that adds something to a stored record is made of both (`class NameView(SliceName, View)`), so that no field is listed

@@ -10,8 +10,6 @@ from weakspot.project.project import Project
 from weakspot.web.services import generate as generation_requests
 from weakspot.web.services import generate as generation_results
 from weakspot.web.services.generate import (
-    CaptionTrialView,
-    CounterfactualView,
     counterfactual,
     search,
 )
@@ -133,43 +131,3 @@ def test_drawn_image__file_with_other_content__nothing(workspace):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"secret")
     assert generation_requests.generated_image(workspace, "0" * 64, side=64) is None
-
-
-def test_kept__of_an_earlier_version__figures_are_read(workspace):
-    share = {"count": 1, "total": 4, "value": 0.25, "low": 0.05, "high": 0.7}
-    taken_for = [{"label": "star", "count": 2}]
-    rate = {"caption": "red", "prompt": "a red disc", "rate": share, "taken_for": taken_for}
-    rate |= {"change": 0.25, "change_low": -0.4, "change_high": 0.7, "p_after_looks": 1.0}
-    unchanged = {**rate, "caption": "", "p_after_looks": None, "change": None}
-    unchanged |= {"change_low": None, "change_high": None}
-    series = CounterfactualView.model_validate(
-        {
-            "result_id": "a",
-            "created": "",
-            "class_name": "disc",
-            "generator": "planted",
-            "criterion": "",
-        }
-        | {"n_each": 4, "n_looks": 2, "explanation": [], "notes": []}
-        | {
-            "baseline": unchanged | {"words": "", "note": "", "pictures": []},
-            "rates": [rate | {"words": "", "note": "", "pictures": []}],
-        }
-    )
-    (green,) = series.rates
-    assert (green.share.interval.high, green.wrong_labels) == (0.7, {"star": 2})
-    assert (green.change_interval.low, series.baseline.change_interval) == (-0.4, None)
-    assert series.generator_id == "planted"
-    trial = CaptionTrialView.model_validate(
-        {
-            "caption": "red",
-            "prompt": "",
-            "step": "user",
-            "rate": share,
-            "ratio": 2.5,
-            "q_value": 1.0,
-        }
-        | {"is_proven": False, "stopped_because": "budget", "taken_for": taken_for, "note": ""}
-        | {"phrase": "red", "words": "", "digests": []}
-    )
-    assert (trial.ratio.value, trial.wrong_labels) == (2.5, {"star": 2})

@@ -1,9 +1,9 @@
 """A failure direction as images: the caption of a class, rotated towards and away from what its failures share, and decoded."""
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 from PIL import Image
@@ -62,8 +62,6 @@ class DecodedPoint(Record):
         rejected: images that a quality check rejected, by quality check.
         failures: of those that passed; None if no classifier could be asked.
     """
-
-    earlier_names: ClassVar[Mapping[str, str]] = {"n_drawn": "n_generated"}
 
     series: SeriesName
     alpha: float
