@@ -6,10 +6,10 @@ import datetime
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -227,7 +227,6 @@ def _one_label(value: object) -> str:
     raise CellError(f"A label cannot be {value!r}; give a name or a whole number.")
 
 
-Parsed = TypeVar("Parsed")
 _UNKNOWN_CODE = "-1"
 
 
@@ -286,214 +285,88 @@ class RowLayout:
 
 def samples_of(batch: TableBatch, layout: RowLayout, problems: Problems) -> Iterator[RawSample]:
     """Yield the samples of a batch; cells that cannot be used go to `problems` and count as empty."""
-    roles = layout.roles
-    rows = [layout.row_name(batch.first_row + place) for place in range(batch.n_rows)]
-    cells = RowCells(batch=batch, rows=rows, problems=problems)
-    images = _images(cells, layout)
-    none: tuple[str, ...] = ()
-    labels = cells.parse(
-        roles.labels, label_parser(layout.label_names, many=roles.labels_are_many), none
-    )
-    splits = cells.parse(roles.split, split_cell, None)
-    predictions = cells.parse(
-        roles.predictions,
-        label_parser(layout.prediction_names, many=roles.predictions_are_many),
-        none,
-    )
-    probabilities = probabilities_of(cells, layout)
-    keys = cells.parse(roles.key, lambda value: "" if is_empty(value) else str(value).strip(), "")
-    metadata = _metadata(cells, layout)
-    for place, row in enumerate(rows):
+    cells = ParsedCells(batch, layout, problems)
+    images, image_codes = cells.images()
+    metadata: list[dict[str, MetadataValue]] = [{} for _ in cells.rows]
+    for name, kind in layout.metadata_kinds.items():
+        values, codes = batch.distinct(name)
+        cast = [metadata_value(value, kind) for value in values]
+        for record, code in zip(metadata, codes.tolist(), strict=True):
+            record[name] = cast[code]
+    for place, key in enumerate(cells.keys):
         default = Split.SYNTHETIC if is_generated(metadata[place]) else layout.split
-        split = splits[place] or layout.named_split or default
+        split = cells.splits.values[cells.splits.codes[place]] or layout.named_split or default
+        location, data = images[image_codes[place]]
         yield RawSample(
-            key=keys[place] or row,
-            location=images[place][0],
-            data=images[place][1],
-            labels=labels[place],
+            key=key,
+            location=location,
+            data=data,
+            labels=cells.labels.values[cells.labels.codes[place]],
             split=split.value if split else None,
-            predictions=predictions[place]
-            if predictions[place] or _is_listed(batch, roles, place)
-            else None,
-            probabilities=probabilities[place],
+            predictions=cells.predictions.values[cells.predictions.codes[place]],
+            probabilities=cells.probabilities[place],
             metadata=metadata[place],
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class RowCells:
-    """Cells of a batch, with what rows are called when one of them is wrong."""
-
-    batch: TableBatch
-    rows: Sequence[str]
-    problems: Problems
-
-    def column(self, name: str | None) -> list[object]:
-        if name is None:
-            return [None] * self.batch.n_rows
-        return self.batch.columns.get(name) or [None] * self.batch.n_rows
-
-    def parse(
-        self, name: str | None, parse: Callable[[object], Parsed], fallback: Parsed
-    ) -> list[Parsed]:
-        """Return every cell of a column parsed; bad cells are noted and replaced."""
-        if name is None:
-            return [fallback] * self.batch.n_rows
-        parsed: list[Parsed] = []
-        for value, row in zip(self.column(name), self.rows, strict=True):
-            try:
-                parsed.append(parse(value))
-            except CellError as error:
-                self.problems.add(f"{error} Column {name!r}.", row=row)
-                parsed.append(fallback)
-        return parsed
-
-
-def _is_listed(batch: TableBatch, roles: ColumnRoles, place: int) -> bool:
-    # An empty list says "predicted: nothing"; an empty cell says nothing at all.
-    if roles.predictions is None or roles.predictions not in batch.columns:
-        return False
-    return isinstance(batch.columns[roles.predictions][place], (list, tuple))
-
-
-def label_parser(names: ClassNames | None, *, many: bool) -> Callable[[object], tuple[str, ...]]:
-    def parse(value: object) -> tuple[str, ...]:
-        labels = label_cell(value, many=many)
-        return labels if names is None else names.translate(labels)
-
-    return parse
-
-
-def _images(cells: RowCells, layout: RowLayout) -> list[tuple[str | None, bytes | None]]:
-    name = layout.roles.image
-    nothing: tuple[str | None, bytes | None] = (None, None)
-    if name is None or (name in layout.heavy and name not in cells.batch.columns):
-        return [nothing] * cells.batch.n_rows
-
-    def parse(value: object) -> tuple[str | None, bytes | None]:
-        if name in layout.heavy and (value is None or value == {"bytes": None, "path": None}):
-            return None, b""
-        location, data = image_cell(value, is_bytes=layout.roles.image_is_bytes)
-        return (None if location is None else join_location(layout.folder, location)), data
-
-    return cells.parse(name, parse, nothing)
-
-
-def probabilities_of(cells: RowCells, layout: RowLayout) -> list[Mapping[str, float] | None]:
-    if layout.roles.probability_columns:
-        return _from_columns(cells, layout.roles.probability_columns)
-
-    def parse(value: object) -> Mapping[str, float] | None:
-        items = probability_items(value)
-        if not isinstance(items, list):
-            return items
-        names = layout.probability_names or ()
-        return dict(zip(names, items, strict=False))
-
-    return cells.parse(layout.roles.probabilities, parse, None)
-
-
-def _from_columns(
-    cells: RowCells, columns: tuple[tuple[str, str], ...]
-) -> list[Mapping[str, float] | None]:
-    found: list[Mapping[str, float] | None] = []
-    values = [cells.column(column) for _, column in columns]
-    for row, numbers in zip(cells.rows, zip(*values, strict=True), strict=True):
-        if all(is_empty(number) for number in numbers):
-            found.append(None)
-            continue
-        try:
-            found.append(
-                {
-                    name: probability(number)
-                    for (name, _), number in zip(columns, numbers, strict=True)
-                }
-            )
-        except CellError as error:
-            cells.problems.add(f"{error} Columns {columns[0][1]!r} to {columns[-1][1]!r}.", row=row)
-            found.append(None)
-    return found
-
-
-def _metadata(cells: RowCells, layout: RowLayout) -> list[dict[str, MetadataValue]]:
-    metadata: list[dict[str, MetadataValue]] = [{} for _ in range(cells.batch.n_rows)]
-    for name, kind in layout.metadata_kinds.items():
-        for record, value in zip(metadata, cells.column(name), strict=True):
-            record[name] = metadata_value(value, kind)
-    return metadata
-
-
-_encoded = json.JSONEncoder(ensure_ascii=False).encode
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class SampleColumns:
+class ParsedCells:
     """What the cells of a batch say; of labels, splits and predictions the different ones, and which of them every row has.
 
     Args:
-        keys: unique names of the rows [n].
-        labels: true labels.
-        splits: None where a row names none.
-        predictions: predicted labels, None where nothing was predicted.
-        probabilities: by class name [n].
+        problems: takes cells that cannot be used; they count as empty.
     """
 
-    keys: list[str]
-    labels: tuple[list[tuple[str, ...]], AnyArray]
-    splits: tuple[list[Split | None], AnyArray]
-    predictions: tuple[list[tuple[str, ...] | None], AnyArray]
-    probabilities: list[Mapping[str, float] | None]
+    def __init__(self, batch: TableBatch, layout: RowLayout, problems: Problems) -> None:
+        self._batch, self._layout, self._problems = batch, layout, problems
+        roles = layout.roles
+        self.rows = [layout.row_name(batch.first_row + place) for place in range(batch.n_rows)]
+        self.labels = self._labels(roles.labels, layout.label_names, many=roles.labels_are_many)
+        self.splits = self._parsed(roles.split, split_cell, None)
+        predictions = self._labels(
+            roles.predictions, layout.prediction_names, many=roles.predictions_are_many
+        )
+        # An empty list says "predicted: nothing"; an empty cell says nothing at all.
+        listed = [
+            isinstance(value, (list, tuple)) for value in batch.distinct(roles.predictions).values
+        ]
+        said = [
+            labels if labels or is_list else None
+            for labels, is_list in zip(predictions.values, listed, strict=True)
+        ]
+        self.predictions = DistinctCells(said, predictions.codes)
+        columns = roles.probability_columns
+        self.probabilities = (
+            self._from_columns(columns) if columns else self._from_column(roles.probabilities)
+        )
+        names, codes = self._parsed(
+            roles.key, lambda value: "" if is_empty(value) else str(value).strip(), ""
+        )
+        self.keys = [
+            names[code] or row for code, row in zip(codes.tolist(), self.rows, strict=True)
+        ]
 
+    def images(self) -> DistinctCells:
+        """Return location and data of every image, both None where there is none."""
+        layout, name = self._layout, self._layout.roles.image
+        if name in layout.heavy and name not in self._batch:
+            name = None
 
-def parse_columns(batch: TableBatch, layout: RowLayout, problems: Problems) -> SampleColumns:
-    """Parse the cells of a batch that has no images; cells that cannot be used go to `problems` and count as empty."""
-    roles = layout.roles
-    rows = [layout.row_name(batch.first_row + place) for place in range(batch.n_rows)]
-    cells = _Cells(batch=batch, rows=rows, problems=problems)
-    none: tuple[str, ...] = ()
-    labels = cells.parse(
-        roles.labels, label_parser(layout.label_names, many=roles.labels_are_many), none
-    )
-    splits = cells.parse(roles.split, split_cell, None)
-    predictions = cells.parse(
-        roles.predictions,
-        label_parser(layout.prediction_names, many=roles.predictions_are_many),
-        none,
-    )
-    probabilities = probabilities_of(RowCells(batch=batch, rows=rows, problems=problems), layout)
-    named, codes = cells.parse(
-        roles.key, lambda value: "" if is_empty(value) else str(value).strip(), ""
-    )
-    return SampleColumns(
-        keys=[named[code] or row for code, row in zip(codes.tolist(), rows, strict=True)],
-        labels=labels,
-        splits=splits,
-        predictions=(_given(predictions[0], batch.distinct(roles.predictions)), predictions[1]),
-        probabilities=probabilities,
-    )
+        def parse(value: object) -> tuple[str | None, bytes | None]:
+            if name in layout.heavy and (value is None or value == {"bytes": None, "path": None}):
+                return None, b""
+            location, data = image_cell(value, is_bytes=layout.roles.image_is_bytes)
+            return (None if location is None else join_location(layout.folder, location)), data
 
+        return self._parsed(name, parse, (None, None))
 
-def _given(parsed: list[tuple[str, ...]], cells: DistinctCells) -> list[tuple[str, ...] | None]:
-    # An empty list says "predicted: nothing"; an empty cell says nothing at all.
-    return [
-        labels if labels or isinstance(value, (list, tuple)) else None
-        for labels, value in zip(parsed, cells.values, strict=True)
-    ]
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Cells:
-    batch: TableBatch
-    rows: list[str]
-    problems: Problems
-
-    def parse(
-        self, name: str | None, parse: Callable[[object], Parsed], fallback: Parsed
-    ) -> tuple[list[Parsed], AnyArray]:
-        values, codes = self.batch.distinct(name)
+    def _parsed(
+        self, name: str | None, parse: Callable[[object], object], fallback: object
+    ) -> DistinctCells:
+        """Return every cell of a column parsed; bad cells are noted and replaced."""
+        values, codes = self._batch.distinct(name)
         if name is None:
-            return [fallback], codes
-        parsed: list[Parsed] = []
+            return DistinctCells([fallback], codes)
+        parsed: list[Any] = []
         wrong: dict[int, str] = {}
         for code, value in enumerate(values):
             try:
@@ -502,13 +375,56 @@ class _Cells:
                 wrong[code] = f"{error} Column {name!r}."
                 parsed.append(fallback)
         for row in np.flatnonzero(np.isin(codes, list(wrong))).tolist() if wrong else ():
-            self.problems.add(wrong[int(codes[row])], row=self.rows[row])
-        return parsed, codes
+            self._problems.add(wrong[int(codes[row])], row=self.rows[row])
+        return DistinctCells(parsed, codes)
+
+    def _labels(self, name: str | None, names: ClassNames | None, *, many: bool) -> DistinctCells:
+        def parse(value: object) -> tuple[str, ...]:
+            labels = label_cell(value, many=many)
+            return labels if names is None else names.translate(labels)
+
+        return self._parsed(name, parse, ())
+
+    def _from_column(self, name: str | None) -> list[Mapping[str, float] | None]:
+        def parse(value: object) -> Mapping[str, float] | None:
+            items = probability_items(value)
+            return (
+                dict(zip(self._layout.probability_names or (), items, strict=False))
+                if isinstance(items, list)
+                else items
+            )
+
+        values, codes = self._parsed(name, parse, None)
+        return [values[code] for code in codes.tolist()]
+
+    def _from_columns(
+        self, columns: tuple[tuple[str, str], ...]
+    ) -> list[Mapping[str, float] | None]:
+        listed: list[Mapping[str, float] | None] = []
+        classes = [name for name, _ in columns]
+        cells = [self._batch.cells(column) for _, column in columns]
+        for row, numbers in zip(self.rows, zip(*cells, strict=True), strict=True):
+            probabilities = None
+            if not all(is_empty(number) for number in numbers):
+                try:
+                    probabilities = {
+                        name: probability(number)
+                        for name, number in zip(classes, numbers, strict=True)
+                    }
+                except CellError as error:
+                    self._problems.add(
+                        f"{error} Columns {columns[0][1]!r} to {columns[-1][1]!r}.", row=row
+                    )
+            listed.append(probabilities)
+        return listed
+
+
+_encoded = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def examined_columns(batch: TableBatch, layout: RowLayout, problems: Problems) -> pa.Table:
     """Return a batch without images as examined samples; the free columns stand in one column of values, each of one type."""
-    told = parse_columns(batch, layout, problems)
+    told = ParsedCells(batch, layout, problems)
     values = {
         name: _metadata_column(batch, name, kind) for name, kind in layout.metadata_kinds.items()
     }
@@ -522,9 +438,9 @@ def examined_columns(batch: TableBatch, layout: RowLayout, problems: Problems) -
         "width": pa.array(np.zeros(n_rows, dtype=np.int32)),
         "height": pa.array(np.zeros(n_rows, dtype=np.int32)),
         "notes": _taken([[]], np.zeros(n_rows, dtype=np.int64), "notes"),
-        "labels": _taken(told.labels[0], told.labels[1], "labels"),
+        "labels": _taken(*told.labels, "labels"),
         "split": _splits(told, generated_values(values, n_rows), layout),
-        "predictions": _taken(told.predictions[0], told.predictions[1], "predictions"),
+        "predictions": _taken(*told.predictions, "predictions"),
     }
     if any(one is not None for one in told.probabilities):
         listed = [None if one is None else list(one.items()) for one in told.probabilities]
@@ -538,11 +454,11 @@ def examined_columns(batch: TableBatch, layout: RowLayout, problems: Problems) -
     return table.append_column(METADATA_VALUES, whole)
 
 
-def _taken(values: list[Parsed], codes: AnyArray, name: str) -> pa.Array:
+def _taken(values: list[Any], codes: AnyArray, name: str) -> pa.Array:
     return pa.array(values, EXAMINED_SCHEMA.field(name).type).take(pa.array(codes))
 
 
-def _splits(told: SampleColumns, is_generated: AnyArray, layout: RowLayout) -> pa.Array:
+def _splits(told: ParsedCells, is_generated: AnyArray, layout: RowLayout) -> pa.Array:
     names, codes = told.splits
     given = _taken([None if one is None else one.value for one in names], codes, "split")
     if layout.named_split is not None:
@@ -552,15 +468,15 @@ def _splits(told: SampleColumns, is_generated: AnyArray, layout: RowLayout) -> p
     return pc.coalesce(given, otherwise)
 
 
-def _hashes(told: SampleColumns) -> Iterator[str]:
+def _hashes(told: ParsedCells) -> Iterator[str]:
     """Yield the content hash of every row, as `examine` gives it."""
     labels, predictions = (
-        [_encoded(value) for value in values] for values in (told.labels[0], told.predictions[0])
+        [_encoded(value) for value in cells.values] for cells in (told.labels, told.predictions)
     )
     rows = zip(
         told.keys,
-        told.labels[1].tolist(),
-        told.predictions[1].tolist(),
+        told.labels.codes.tolist(),
+        told.predictions.codes.tolist(),
         told.probabilities,
         strict=True,
     )
@@ -573,7 +489,6 @@ def _hashes(told: SampleColumns) -> Iterator[str]:
 def _metadata_column(batch: TableBatch, name: str, kind: str | None) -> pa.Array:
     held = batch.arrow(name)
     if kind == "str" and held is not None and pa.types.is_string(held.type):
-        text = held.combine_chunks()
-        return pc.if_else(pc.equal(text, ""), pa.scalar(None, pa.string()), text)
+        return pc.if_else(pc.equal(held, ""), pa.scalar(None, pa.string()), held)
     values, codes = batch.distinct(name)
     return as_values([metadata_value(value, kind) for value in values], kind).take(pa.array(codes))

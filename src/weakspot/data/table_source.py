@@ -30,6 +30,7 @@ from weakspot.data.locations import (
 from weakspot.data.rows import (
     CellError,
     ClassNames,
+    ParsedCells,
     RowLayout,
     examined_columns,
     is_empty,
@@ -37,7 +38,6 @@ from weakspot.data.rows import (
     label_cell,
     label_kind,
     metadata_kind,
-    parse_columns,
     probability_items,
     samples_of,
     wider_kind,
@@ -106,7 +106,7 @@ class Surveyor:
 
     def _check_cells(self, batch: TableBatch, layout: RowLayout) -> list[str]:
         if layout.roles.image is None:
-            return parse_columns(batch, layout, self.problems).keys
+            return ParsedCells(batch, layout, self.problems).keys
         return [sample.key for sample in samples_of(batch, layout, self.problems)]
 
     def finish(self) -> Survey:
@@ -155,7 +155,7 @@ class Surveyor:
 
     def _look_at_probabilities(self, batch: TableBatch, layout: RowLayout) -> None:
         name = layout.roles.probabilities
-        for place, value in enumerate(batch.columns.get(name, ()) if name is not None else ()):
+        for place, value in enumerate(batch.cells(name) if name is not None else ()):
             try:
                 items = probability_items(value)
             except CellError:
@@ -298,7 +298,7 @@ class TableSamples:
         if roles.image is None or roles.labels is None or is_held:
             return 0
         first = next(self.parts[0].table.batches(Problems()), None)
-        cells = [] if first is None else first.columns.get(roles.image, [])
+        cells = [] if first is None else first.cells(roles.image)
         folder = parent_location(self.parts[0].table.location)
         named = [join_location(folder, str(cell).strip()) for cell in cells if not is_empty(cell)]
         return 0 if any(map(_may_be_there, named)) else len(named)
@@ -356,11 +356,7 @@ class TableSamples:
             for batch in part.table.batches(
                 Problems(), without=frozenset(self.header.names) - {column}
             ):
-                keys = (
-                    str(value).strip()
-                    for value in batch.columns.get(column, ())
-                    if not is_empty(value)
-                )
+                keys = (str(value).strip() for value in batch.cells(column) if not is_empty(value))
                 counts.update(key for key in keys if hash(key) in hashes)
         for key, count in counts.items():
             if count > 1:
