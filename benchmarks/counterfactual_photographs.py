@@ -17,11 +17,15 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from weakspot.core.dataset import Split
+from weakspot.data.settings import DataSettings
 from weakspot.generate.counterfactual_page import sentence, write_counterfactuals
 from weakspot.generate.counterfactuals import CounterfactualRequest
 from weakspot.models.sklearn.classifier import SklearnClassifier
 from weakspot.project.project import Project
-from weakspot.run.settings import DataSettings, GeneratorSettings, Settings
+from weakspot.run.settings import (
+    GeneratorSettings,
+    Settings,
+)
 from weakspot_lab.bench.images import PER_KIND, bench_folder, cifar_photographs
 from weakspot_lab.bench.photographs import photograph_problems
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from weakspot.core.dataset import Split
 from weakspot.core.run import no_progress
+from weakspot.data.settings import DataSettings
 from weakspot.generate.adversarial import (
     AdversarialEffort,
     AdversarialRequest,
@@ -30,7 +31,11 @@ from weakspot.generate.distances import frechet_distance, kernel_distance, unbia
 from weakspot.project.adversarial import AdversarialStage
 from weakspot.run import loop
 from weakspot.run.preparation import Preparation
-from weakspot.run.settings import DataSettings, GeneratorSettings, PartSettings, Settings
+from weakspot.run.settings import (
+    GeneratorSettings,
+    PartSettings,
+    Settings,
+)
 from weakspot.run.stage_clock import StageClock
 from weakspot.store.project import ProjectStore
 from weakspot.testing.fakes import PlantedEmbedder, planted_classifier

@@ -25,6 +25,7 @@ from PIL import Image
 from weakspot.core.dataset import Split, Task
 from weakspot.core.errors import WeakspotError
 from weakspot.data.image_grid import labelled_grid
+from weakspot.data.settings import DataSettings
 from weakspot.generate.counterfactual_page import write_counterfactuals
 from weakspot.generate.counterfactuals import CounterfactualRequest
 from weakspot.generate.generated_folder import GenerateRequest, read_generated
@@ -37,7 +38,10 @@ from weakspot.project.refine.page import headline, write_refinement
 from weakspot.project.refine.projects import refine_project
 from weakspot.project.refine.request import PLAIN, RANDOM, RefineRequest
 from weakspot.repair.training.trainer import HeadTrainer
-from weakspot.run.settings import DataSettings, PartSettings, Settings
+from weakspot.run.settings import (
+    PartSettings,
+    Settings,
+)
 from weakspot.run.wiring import build_classifier
 
 N_EACH, N_COUNTERFACTUAL = 30, 40

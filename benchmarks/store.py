@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from weakspot.core.dataset import RawSample
-from weakspot.data.assemble import AssemblySettings
 from weakspot.data.engine.local import LocalEngine
+from weakspot.data.settings import DataSettings
 from weakspot.run.ingestion import ingest
 from weakspot.store.array_files import packed_hashes
 from weakspot.store.project import ProjectStore
@@ -80,7 +80,7 @@ class FeatureSource:
 
 def fill(project, n_rows, dimension):
     started = time.perf_counter()
-    ingest(project, FeatureSource(n_rows), engine=LocalEngine(), settings=AssemblySettings())
+    ingest(project, FeatureSource(n_rows), engine=LocalEngine(), settings=DataSettings())
     ingested = time.perf_counter()
     keys = packed_hashes(project.dataset().table.column("content_hash"))
     cache = project.embeddings(ENCODER_ID)

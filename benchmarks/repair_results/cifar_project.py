@@ -18,9 +18,10 @@ from weakspot.core.roles import Embedder
 from weakspot.core.run import StageProgress
 from weakspot.core.samples import EmbeddingSpace
 from weakspot.data.embed import embed_phrases
+from weakspot.data.settings import DataSettings
 from weakspot.project.project import Project
 from weakspot.run.embedding import choose_embedder, embed
-from weakspot.run.settings import DataSettings, Settings
+from weakspot.run.settings import Settings
 from weakspot.run.wiring import build_engine
 from weakspot.store.array_files import packed_hashes
 from weakspot.store.project import ProjectStore

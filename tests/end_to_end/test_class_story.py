@@ -12,6 +12,7 @@ from weakspot.cli.main import app
 from weakspot.core.dataset import Task
 from weakspot.core.evidence import ClassFindingKind
 from weakspot.data.images import decode_image
+from weakspot.data.settings import DataSettings
 from weakspot.gate.check import CheckRequest, check
 from weakspot.gate.policy import parse_policy
 from weakspot.project.demo import choose_samples, network, untrained_head
@@ -19,7 +20,10 @@ from weakspot.project.example_data import groceries
 from weakspot.project.project import Project
 from weakspot.repair.stage import RepairRequest
 from weakspot.repair.training.trainer import HeadTrainer
-from weakspot.run.settings import DataSettings, PartSettings, Settings
+from weakspot.run.settings import (
+    PartSettings,
+    Settings,
+)
 from weakspot.run.wiring import build_classifier
 
 CLASSES = ("apple", "melon", "pear")

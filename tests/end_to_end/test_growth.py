@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from weakspot.data.assemble import assemble
-from weakspot.data.assemble import AssemblySettings
+from weakspot.data.settings import DataSettings
 from weakspot.data.examine import EXAMINED_SCHEMA
 
 n_rows, size = int(sys.argv[1]), 4096
@@ -34,7 +34,7 @@ def parts(columns):
         own = part(start)
         yield own if columns is None else own.select([name for name in columns if name in own.column_names])
 
-assembly = assemble(parts, AssemblySettings(), where="a test")
+assembly = assemble(parts, DataSettings(), where="a test")
 for number, batch in enumerate(assembly.batches()):
     if number == 20:
         break

@@ -3,13 +3,17 @@ import tomllib
 import pytest
 
 from weakspot.core.errors import ConfigError
+from weakspot.data.settings import DataSettings
 from weakspot.project.new_settings import (
     classifier_settings,
     commented_settings,
     recommended_settings,
     with_inputs,
 )
-from weakspot.run.settings import DataSettings, PartSettings, Settings
+from weakspot.run.settings import (
+    PartSettings,
+    Settings,
+)
 from weakspot.run.settings_file import parse_settings
 
 

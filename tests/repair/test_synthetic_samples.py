@@ -13,12 +13,13 @@ from weakspot.core.failures import FailureCriterion
 from weakspot.core.heads import RepairMaterial
 from weakspot.core.roles import ClassifierOutput
 from weakspot.core.run import no_progress
+from weakspot.data.settings import DataSettings
 from weakspot.generate.generated_folder import generated_samples
 from weakspot.repair.strategies.synthetic import SyntheticRepairer
 from weakspot.repair.synthetic_samples import read_synthetic, with_synthetic
 from weakspot.run import loop
 from weakspot.run.preparation import Preparation
-from weakspot.run.settings import DataSettings, Settings
+from weakspot.run.settings import Settings
 from weakspot.run.stage_clock import StageClock, new_record
 from weakspot.store.project import ProjectStore
 from weakspot.testing.fakes import PlantedEmbedder, PlantedImageGenerator, planted_classifier

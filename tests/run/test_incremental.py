@@ -8,11 +8,11 @@ from PIL import Image
 from tests.aged_files import LONG_AGO, image, put
 from tests.loopback_servers import web_folder
 
-from weakspot.data.assemble import AssemblySettings
 from weakspot.data.engine.local import LocalEngine
 from weakspot.data.locations import read_location
 from weakspot.data.open_source import open_source
 from weakspot.data.remote import RemoteReading, reading_as
+from weakspot.data.settings import DataSettings
 from weakspot.run.ingestion import ingest
 from weakspot.run.model_map import FlushPolicy
 from weakspot.store.images import write_known
@@ -212,7 +212,7 @@ def test_ingest__images_taken_within_seconds_are_said_also_of_known_ones(project
         project,
         open_source(str(folder)),
         engine=ENGINE,
-        settings=AssemblySettings(group="none"),
+        settings=DataSettings(group="none"),
     )
     assert told.burst_note == ""
 

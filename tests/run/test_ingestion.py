@@ -9,12 +9,12 @@ from PIL import Image
 from weakspot.core.dataset import RawSample, Split, Task
 from weakspot.core.errors import DataError, NotEnoughDataError, StoreError
 from weakspot.data.arrays import ArraySource
-from weakspot.data.assemble import AssemblySettings
 from weakspot.data.engine.local import LocalEngine
 from weakspot.data.engine.processes import ProcessEngine
 from weakspot.data.image_folder import ImageFolderSource
 from weakspot.data.images import decode_image
 from weakspot.data.locations import read_location
+from weakspot.data.settings import DataSettings
 from weakspot.data.table_source import PredictionsSource
 from weakspot.run.ingestion import ingest
 from weakspot.run.model_map import FlushPolicy
@@ -124,7 +124,7 @@ def test_ingest__other_settings_read_nothing_either(project):
         project,
         source,
         engine=ENGINE,
-        settings=AssemblySettings(class_names=("b", "a"), test_fraction=0.5),
+        settings=DataSettings(class_names=("b", "a"), test_fraction=0.5),
     )
     assert source.starts == [0]
     assert project.dataset().class_names == ("b", "a")
@@ -172,7 +172,7 @@ def test_ingest__bad_labels_can_be_mended_in_the_settings(project):
         ingest(project, source, engine=ENGINE)
     assert (
         ingest(
-            project, source, engine=ENGINE, settings=AssemblySettings(class_names=("7", "a", "b"))
+            project, source, engine=ENGINE, settings=DataSettings(class_names=("7", "a", "b"))
         ).n_samples
         == 3
     )
@@ -203,7 +203,7 @@ def test_ingest__predictions_only(project):
         for number in range(3)
     ]
     summary = ingest(
-        project, ListSource(given), engine=ENGINE, settings=AssemblySettings(class_names=("a", "b"))
+        project, ListSource(given), engine=ENGINE, settings=DataSettings(class_names=("a", "b"))
     )
     dataset = project.dataset()
     assert summary.has_predictions

@@ -8,9 +8,14 @@ from weakspot.core.assistants import Assistants
 from weakspot.core.dataset import Split
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.failures import FailureCriterion
+from weakspot.data.settings import DataSettings
 from weakspot.run import halves, loop
 from weakspot.run.halves import split_in_halves
-from weakspot.run.settings import DataSettings, DiscoverSettings, Settings, VerifySettings
+from weakspot.run.settings import (
+    DiscoverSettings,
+    Settings,
+    VerifySettings,
+)
 from weakspot.run.stage_clock import new_record
 from weakspot.run.wiring import build_verifier
 from weakspot.testing.planted import phrase_embeddings, plant

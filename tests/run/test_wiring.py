@@ -5,7 +5,12 @@ import pytest
 from weakspot.core.errors import ConfigError
 from weakspot.data.engine.local import LocalEngine
 from weakspot.data.remote import RemoteReading, reading_as, remote_reading
-from weakspot.run.settings import DataSettings, DiscoverSettings, EngineSettings, Settings
+from weakspot.data.settings import DataSettings
+from weakspot.run.settings import (
+    DiscoverSettings,
+    EngineSettings,
+    Settings,
+)
 from weakspot.run.wiring import (
     build_discoverers,
     build_engine,

@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from weakspot.core.arrays import AnyArray, BoolArray, FloatArray, IntArray, generator
-from weakspot.core.bounds import Fraction, check_bounds
 from weakspot.core.dataset import GROUP, METADATA_PREFIX, NO_LABEL, SPLIT_ORDER, Split, Task
 from weakspot.core.errors import DataError, NotEnoughDataError
 from weakspot.data.columns import (
@@ -36,6 +35,7 @@ from weakspot.data.groups import (
     named_groups,
 )
 from weakspot.data.prediction_columns import likeliest_classes
+from weakspot.data.settings import DataSettings
 from weakspot.data.source import (
     Problems,
     generated_rows,
@@ -45,42 +45,6 @@ from weakspot.data.source import (
     refuse_verifying,
     split_names,
 )
-
-
-@dataclass(frozen=True, kw_only=True)
-class AssemblySettings:
-    """How examined samples become a data set.
-
-    Args:
-        class_names: the classes in order; empty: those found in the labels, numbers in numerical order.
-        task: single-label or multi-label; None: multi-label if any sample has several labels.
-        default_split: split of samples that name none; None: labelled ones are split by the fractions, unlabelled ones are pool.
-        validation_fraction: share of them that becomes validation.
-        test_fraction: share of them that becomes test; the rest becomes train.
-        seed: seed of that split.
-        unlabelled_is_negative: multi-label only: a sample without labels has none of them, instead of unknown ones.
-        group: where the name of its group stands: a column, `folder:1`, `file-name`, a pattern with one capture, `none`, or `auto`
-            for the column `group`.
-    """
-
-    class_names: tuple[str, ...] = ()
-    task: Task | None = None
-    default_split: Split | None = None
-    validation_fraction: Fraction = 0.25
-    test_fraction: Fraction = 0.25
-    seed: int = 0
-    unlabelled_is_negative: bool = False
-    group: str = "auto"
-
-    def __post_init__(self) -> None:
-        problems = []
-        if self.validation_fraction + self.test_fraction > 1:
-            problems.append("validation_fraction and test_fraction must not exceed 1 together")
-        repeated = sorted({name for name in self.class_names if self.class_names.count(name) > 1})
-        if repeated:
-            problems.append(f"class_names repeats {repeated}")
-        check_bounds(self, where="data", problems=problems)
-
 
 NO_SPLIT = -1
 UNLABELLED = -1
@@ -107,6 +71,7 @@ class ExaminedSurvey:
     """What the first pass saw.
 
     Args:
+        settings: how samples become a data set.
         hashes: content hashes [n, 16 bytes], one array a part.
         splits: position of the given split in `SPLIT_ORDER`, -1 where none is given, one array a part.
         generated: which samples the source calls generated, one array a part.
@@ -125,6 +90,7 @@ class ExaminedSurvey:
         problems: what is wrong whatever the settings.
     """
 
+    settings: DataSettings
     hashes: list[AnyArray] = field(default_factory=list)
     splits: list[AnyArray] = field(default_factory=list)
     generated: list[BoolArray] = field(default_factory=list)
@@ -148,58 +114,63 @@ class ExaminedSurvey:
     def n_samples(self) -> int:
         return sum(len(part) for part in self.splits)
 
-    def class_names(self, settings: AssemblySettings) -> tuple[str, ...]:
+    @property
+    def class_names(self) -> tuple[str, ...]:
         """Return the classes: as given, else the labels in order, numbers in numerical order."""
-        if settings.class_names:
-            return settings.class_names
+        if self.settings.class_names:
+            return self.settings.class_names
         if all(_NUMBER.fullmatch(label) for label in self.labels):
             return tuple(sorted(self.labels, key=lambda label: (int(label), label)))
         return tuple(sorted(self.labels))
 
-    def task(self, settings: AssemblySettings) -> Task:
-        if settings.task is not None:
-            return settings.task
+    @property
+    def task(self) -> Task:
+        if self.settings.task != "auto":
+            return Task(self.settings.task)
         return Task.MULTI_LABEL if self.n_several else Task.SINGLE_LABEL
 
-    def check(self, settings: AssemblySettings, *, where: str) -> None:
+    def check(self, *, where: str) -> None:
         """Raise one error that lists everything that is wrong.
 
         Raises:
             DataError: if anything is.
         """
-        for message, key in (*self._label_problems(settings), *self._prediction_problems(settings)):
+        for message, key in (*self._label_problems(), *self._prediction_problems()):
             self.problems.add(message, row=key)
         self.problems.raise_if_any(what="The samples cannot be used as they are:", where=where)
 
-    def _label_problems(self, settings: AssemblySettings) -> Iterator[tuple[str, str | None]]:
+    def _label_problems(self) -> Iterator[tuple[str, str | None]]:
         if not self.labels:
             yield (
                 "no sample has a label; name the label column or put every class in a folder of its own",
                 None,
             )
         for label, key in self.first_with["label"].items():
-            if settings.class_names and label not in settings.class_names:
-                hint, known = did_you_mean(label, settings.class_names), _few(settings.class_names)
+            if self.settings.class_names and label not in self.settings.class_names:
+                hint, known = (
+                    did_you_mean(label, self.settings.class_names),
+                    _few(self.settings.class_names),
+                )
                 yield (
                     f"{self.labels[label]} samples have the unknown label {label!r}{hint}; the classes are {known}",
                     key,
                 )
         numbers = [label for label in self.labels if _NUMBER.fullmatch(label)]
         words = [label for label in self.labels if not _NUMBER.fullmatch(label)]
-        if not settings.class_names and numbers and words:
+        if not self.settings.class_names and numbers and words:
             both = f"numbers ({_few(numbers)}) and words ({_few(words)})"
             yield (
                 f"labels are of mixed types: {both}; if all are meant, list them as class_names",
                 None,
             )
-        if settings.task is Task.SINGLE_LABEL and self.n_several:
+        if self.settings.task == "single-label" and self.n_several:
             yield (
                 f"{self.n_several} samples have several labels, but the task is set to single-label",
                 None,
             )
 
-    def _prediction_problems(self, settings: AssemblySettings) -> Iterator[tuple[str, str | None]]:
-        known = set(self.class_names(settings))
+    def _prediction_problems(self) -> Iterator[tuple[str, str | None]]:
+        known = set(self.class_names)
         for name, key in self.first_with["prediction"].items():
             if name not in known:
                 yield (
@@ -215,16 +186,18 @@ class ExaminedSurvey:
                 )
             if known - named:
                 yield f"probabilities lack the classes {_few(sorted(known - named))}", key
-        if self.task(settings) is Task.SINGLE_LABEL and self.n_several_predicted:
+        if self.task is Task.SINGLE_LABEL and self.n_several_predicted:
             yield (
                 f"{self.n_several_predicted} samples have several predicted labels, but no sample has several labels",
                 None,
             )
 
 
-def survey(parts: Iterable[pa.Table], groups: GroupChoice) -> ExaminedSurvey:
+def survey(parts: Iterable[pa.Table], settings: DataSettings) -> ExaminedSurvey:
     """Look at every examined sample once; only hashes and small numbers are kept."""
-    seen = ExaminedSurvey(groups=GroupsSeen(choice=groups))
+    seen = ExaminedSurvey(
+        settings=settings, groups=GroupsSeen(choice=GroupChoice.of(settings.group))
+    )
     for part in parts:
         reasons = part.column("reason")
         seen.reasons.update(_counts(reasons))
@@ -341,8 +314,9 @@ def choose_splits(
     given: AnyArray,
     strata: AnyArray,
     first_rows: AnyArray,
-    settings: AssemblySettings,
+    settings: DataSettings,
     *,
+    seed: int = 0,
     has_groups: bool = False,
 ) -> AnyArray:
     """Return the split of every sample [n].
@@ -351,34 +325,35 @@ def choose_splits(
         given: position of the given split in `SPLIT_ORDER`, -1 where none is given [n].
         strata: number of the combination of labels, -1 unlabelled [n].
         first_rows: the first row with the same content or of the same group, itself if it is the first [n].
-        settings: fractions, default and seed.
+        settings: fractions and default.
+        seed: of the shuffle.
         has_groups: whether rows of different content belong together; large groups are then dealt out as evenly as small ones.
     """
     chosen = given.astype(np.int8)
-    if settings.default_split is not None:
-        return np.where(
-            chosen == NO_SPLIT, SPLIT_ORDER.index(settings.default_split), chosen
-        ).astype(np.int8)
+    if settings.split is not None:
+        return np.where(chosen == NO_SPLIT, SPLIT_ORDER.index(settings.split), chosen).astype(
+            np.int8
+        )
     chosen = _as_copies(chosen, first_rows)
     is_open = chosen == NO_SPLIT
     chosen[is_open & (strata == UNLABELLED)] = SPLIT_ORDER.index(Split.POOL)
     if has_groups:
-        return _with_groups(chosen, strata, first_rows, settings)
+        return _with_groups(chosen, strata, first_rows, settings, seed)
     is_original = (chosen == NO_SPLIT) & (
         first_rows == np.arange(len(chosen), dtype=first_rows.dtype)
     )
-    chosen[is_original] = _stratify(strata[is_original], settings)
+    chosen[is_original] = _stratify(strata[is_original], settings, seed)
     return np.where(chosen == NO_SPLIT, chosen[first_rows], chosen).astype(np.int8)
 
 
 def _with_groups(
-    chosen: AnyArray, strata: AnyArray, first_rows: AnyArray, settings: AssemblySettings
+    chosen: AnyArray, strata: AnyArray, first_rows: AnyArray, settings: DataSettings, seed: int
 ) -> AnyArray:
     open_rows = np.flatnonzero(chosen == NO_SPLIT)
     # The first row of a group may be unlabelled or have a split; the first that has not stands for those that have not.
     _, leading, unit_of = np.unique(first_rows[open_rows], return_index=True, return_inverse=True)
     sizes = np.bincount(unit_of, minlength=len(leading))
-    chosen[open_rows] = _stratify(strata[open_rows[leading]], settings, sizes)[unit_of]
+    chosen[open_rows] = _stratify(strata[open_rows[leading]], settings, seed, sizes)[unit_of]
     return chosen
 
 
@@ -391,11 +366,11 @@ def _as_copies(given: AnyArray, first_rows: AnyArray) -> AnyArray:
 
 
 def _stratify(
-    strata: AnyArray, settings: AssemblySettings, sizes: AnyArray | None = None
+    strata: AnyArray, settings: DataSettings, seed: int, sizes: AnyArray | None = None
 ) -> AnyArray:
     """Deal groups out so that every stratum, large or small, comes as near to the fractions as whole groups allow."""
     small = np.int32 if len(strata) <= np.iinfo(np.int32).max else np.int64
-    shuffled = generator(settings.seed, "splits").permutation(len(strata)).astype(small)
+    shuffled = generator(seed, "splits").permutation(len(strata)).astype(small)
     if sizes is not None:
         shuffled = shuffled[np.argsort(sizes[shuffled], kind="stable").astype(small)]
     order = shuffled[np.argsort(strata[shuffled], kind="stable").astype(small)]
@@ -428,10 +403,9 @@ def class_codes(names: pa.Array, class_names: Sequence[str]) -> tuple[IntArray, 
     return owners, np.asarray(codes).astype(np.int64)
 
 
-def given_predictions(
-    part: pa.Table, class_names: Sequence[str], seen: ExaminedSurvey, task: Task
-) -> dict[str, AnyArray]:
+def given_predictions(part: pa.Table, seen: ExaminedSurvey) -> dict[str, AnyArray]:
     """Return what the samples of a part say of predictions; the same names for every part of a source."""
+    class_names, task = seen.class_names, seen.task
     columns: dict[str, AnyArray] = {}
     probabilities = (
         _probabilities(part.column("probabilities").chunk(0), class_names)
@@ -505,9 +479,6 @@ class Assembly:
     """A data set ready to be written.
 
     Args:
-        settings: how it was put together.
-        class_names: the classes.
-        task: single-label or multi-label.
         splits: split of every sample, as position in `SPLIT_ORDER` [n].
         is_labelled: which samples have a true label [n].
         is_renamed: which samples were put into `synthetic` although their source names another split [n].
@@ -520,9 +491,6 @@ class Assembly:
         read_parts: yields the parts again.
     """
 
-    settings: AssemblySettings
-    class_names: tuple[str, ...]
-    task: Task
     splits: AnyArray
     is_labelled: BoolArray
     is_renamed: BoolArray
@@ -547,7 +515,7 @@ class Assembly:
             if len(rows):
                 yield AssembledBatch(
                     samples=self._table(examined, rows),
-                    predictions=given_predictions(examined, self.class_names, self.seen, self.task),
+                    predictions=given_predictions(examined, self.seen),
                 )
 
     def quarantine(self) -> Iterator[pa.Table]:
@@ -591,8 +559,8 @@ class Assembly:
         return pa.array(added, notes.type)
 
     def _labels(self, labels: pa.Array) -> dict[str, pa.Array]:
-        owners, codes = class_codes(labels, self.class_names)
-        if self.task is Task.SINGLE_LABEL:
+        owners, codes = class_codes(labels, self.seen.class_names)
+        if self.seen.task is Task.SINGLE_LABEL:
             label = np.full(len(labels), NO_LABEL, dtype=np.int32)
             label[owners] = codes
             return {"label": pa.array(label)}
@@ -600,7 +568,7 @@ class Assembly:
         offsets = pa.array(np.concatenate([[0], np.cumsum(counts)]), pa.int32())
         unknown = (
             np.zeros(len(labels), dtype=np.bool_)
-            if self.settings.unlabelled_is_negative
+            if self.seen.settings.unlabelled_is_negative
             else counts == 0
         )
         return {
@@ -610,22 +578,25 @@ class Assembly:
         }
 
 
-def assemble(read_parts: ReadParts, settings: AssemblySettings, *, where: str) -> Assembly:
+def assemble(
+    read_parts: ReadParts, settings: DataSettings, *, where: str, seed: int = 0
+) -> Assembly:
     """Look at all examined samples and decide classes, task, splits and ids.
 
     Args:
         read_parts: yields tables of the `EXAMINED_SCHEMA`, as often as asked.
         settings: how to decide.
         where: the source, for messages.
+        seed: of the split of samples that name none.
 
     Raises:
         NotEnoughDataError: if every sample was set aside, with the reasons.
         DataError: listing everything that is wrong with labels, splits and predictions, or generated samples to be verified on.
     """
-    seen = survey(read_parts(SURVEY_COLUMNS), GroupChoice.of(settings.group))
+    seen = survey(read_parts(SURVEY_COLUMNS), settings)
     if not seen.n_samples:
         raise _nothing_left(seen, where)
-    seen.check(settings, where=where)
+    seen.check(where=where)
     copies = find_copies(seen.hashes)
     strata, named = _join(seen.strata), _join(seen.splits)
     given, is_wrong = put_apart(named, _join(seen.generated), copies.first_rows)
@@ -636,26 +607,25 @@ def assemble(read_parts: ReadParts, settings: AssemblySettings, *, where: str) -
         strata,
         copies.first_rows if groups is None else groups.first_rows,
         settings,
+        seed=seed,
         has_groups=groups is not None,
     )
     burst_note = ""
     if groups is None and settings.group != NONE:
         is_evaluated = np.isin(splits, EVALUATED) & (strata != UNLABELLED)
         burst_note = burst_sentence(find_bursts(seen.moments.moments(), strata, is_evaluated))
-    task = seen.task(settings)
     is_labelled = (
         np.ones(len(strata), dtype=np.bool_)
         if settings.unlabelled_is_negative
         else strata != UNLABELLED
     )
     return Assembly(
-        settings=settings,
-        class_names=seen.class_names(settings),
-        task=task,
         splits=splits,
         is_labelled=is_labelled,
         is_renamed=(given != named) & (named != NO_SPLIT),
-        n_dealt=_n_dealt(given, strata, settings),
+        n_dealt=0
+        if settings.split is not None
+        else int(((given == NO_SPLIT) & (strata != UNLABELLED)).sum()),
         copies=copies,
         groups=groups,
         group_note=group_note,
@@ -663,12 +633,6 @@ def assemble(read_parts: ReadParts, settings: AssemblySettings, *, where: str) -
         seen=seen,
         read_parts=read_parts,
     )
-
-
-def _n_dealt(given: AnyArray, strata: AnyArray, settings: AssemblySettings) -> int:
-    if settings.default_split is not None:
-        return 0
-    return int(((given == NO_SPLIT) & (strata != UNLABELLED)).sum())
 
 
 def _groups(seen: ExaminedSurvey, copies: Copies, *, where: str) -> tuple[NamedGroups | None, str]:

@@ -8,19 +8,19 @@ import json
 import math
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from io import BytesIO
 from itertools import islice
-from typing import Annotated
+from typing import ClassVar
 
 from PIL import Image
 
-from weakspot.core.bounds import Bounds, PositiveFraction, check_bounds
 from weakspot.core.dataset import RawSample, Split
 from weakspot.data.images import UnreadableImageError, decode_image
 from weakspot.data.locations import UnreadableLocationError, read_anew
+from weakspot.data.settings import BoxSettings
 
 BOX_REASONS: dict[str, str] = {
     "crowd": "The box stands for a group of objects.",
@@ -36,32 +36,6 @@ COORDINATES = 4
 
 Value = str | int | float | bool | None
 Corners = tuple[float, float, float, float]
-
-
-@dataclass(frozen=True, kw_only=True)
-class BoxOptions:
-    """How boxes become samples.
-
-    Args:
-        margin: how much of the surroundings is shown on every side, as a share of width and height of the box.
-        least_side: a box with a shorter side, in pixels inside the image, is set aside.
-        images: folder that names of images start at; empty: looked for around the annotations.
-        detections: COCO results file with what a detector said; empty if there is none.
-        overlap: intersection over union from which on a detection is taken for a box.
-        validation_fraction: share of images without a split put in validation, with all their boxes.
-        test_fraction: share of images without a split put in test.
-    """
-
-    margin: Annotated[float, Bounds(ge=0, le=2)] = 0.1
-    least_side: Annotated[float, Bounds(ge=1)] = 4.0
-    images: str = ""
-    detections: str = ""
-    overlap: PositiveFraction = 0.5
-    validation_fraction: float = 0.25
-    test_fraction: float = 0.25
-
-    def __post_init__(self) -> None:
-        check_bounds(self, where="boxes")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +81,7 @@ class BoxedImage:
         location: where it is; None if nobody knows.
         name: as the source calls the file.
         image_id: as the source numbers it.
-        split: its split, or None.
+        split: its split, or None if no name tells it.
         size: width and height as the source says, or None.
         boxes: in the order of the source.
         n_boxes: how many boxes it has in all, wanted or not.
@@ -116,20 +90,10 @@ class BoxedImage:
     location: str | None
     name: str
     image_id: str
-    split: str | None
+    split: Split | None
     size: tuple[int, int] | None
     boxes: tuple[Box, ...]
     n_boxes: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class PixelRectangle:
-    """Whole pixels from left and top up to, but without, right and bottom."""
-
-    left: int
-    top: int
-    right: int
-    bottom: int
 
 
 def fault_of(corners: Corners, width: int, height: int, least_side: float) -> tuple[str, str]:
@@ -137,10 +101,8 @@ def fault_of(corners: Corners, width: int, height: int, least_side: float) -> tu
     left, top, wide, high = corners
     if not all(math.isfinite(number) for number in corners) or wide <= 0 or high <= 0:
         return "bad-box", f"{corners}"
-    inside_wide, inside_high = (
-        min(left + wide, width) - max(left, 0.0),
-        min(top + high, height) - max(top, 0.0),
-    )
+    inside_wide = min(left + wide, width) - max(left, 0.0)
+    inside_high = min(top + high, height) - max(top, 0.0)
     if inside_wide <= 0 or inside_high <= 0:
         return "outside", f"{corners} in an image of {width} x {height}"
     if min(inside_wide, inside_high) < least_side:
@@ -151,18 +113,20 @@ def fault_of(corners: Corners, width: int, height: int, least_side: float) -> tu
     return "", ""
 
 
-def shown_rectangle(corners: Corners, width: int, height: int, margin: float) -> PixelRectangle:
-    """Return the pixels that show a box with a margin of its surroundings, inside the image.
+def shown_rectangle(
+    corners: Corners, width: int, height: int, margin: float
+) -> tuple[int, int, int, int]:
+    """Return left, top, right and bottom of the pixels that show a box with a margin of its surroundings, inside the image.
 
     >>> shown_rectangle((10.0, 10.0, 20.0, 10.0), 100, 18, 0.1)
-    PixelRectangle(left=8, top=9, right=32, bottom=18)
+    (8, 9, 32, 18)
     """
     left, top, wide, high = corners
-    return PixelRectangle(
-        left=max(0, math.floor(left - margin * wide)),
-        top=max(0, math.floor(top - margin * high)),
-        right=min(width, math.ceil(left + wide + margin * wide)),
-        bottom=min(height, math.ceil(top + high + margin * high)),
+    return (
+        max(0, math.floor(left - margin * wide)),
+        max(0, math.floor(top - margin * high)),
+        min(width, math.ceil(left + wide + margin * wide)),
+        min(height, math.ceil(top + high + margin * high)),
     )
 
 
@@ -198,88 +162,99 @@ _PNG_LEVEL = 1
 _MAX_THREADS = 4
 
 
-def cut_out(images: Iterable[BoxedImage], options: BoxOptions) -> Iterator[RawSample]:
-    """Yield one sample a box, its image cut out as PNG; the same box always gives the same bytes.
+@dataclass(frozen=True, kw_only=True)
+class BoxSource:
+    """Boxes of detection data, each cut out of its image.
 
-    A box that cannot be used has a reason, and so have all boxes of an image that cannot be read.
+    Args:
+        location: a file, or the folder that holds it.
+        boxes: how boxes become samples.
+        default_split: split of boxes when no name tells one; None: that of a hash of the image's name.
+        fractions: shares of images without a split put in validation and in test, with all their boxes.
     """
-    n_threads = min(_MAX_THREADS, os.cpu_count() or 1)
-    remaining = iter(images)
-    with ThreadPoolExecutor(n_threads, thread_name_prefix="weakspot-crops") as threads:
-        waiting: deque[Future[list[RawSample]]] = deque(
-            threads.submit(_samples, image, options) for image in islice(remaining, 2 * n_threads)
-        )
+
+    kind: ClassVar[str]
+    location: str
+    boxes: BoxSettings = field(default_factory=BoxSettings)
+    default_split: Split | None = None
+    fractions: tuple[float, float] = (0.25, 0.25)
+
+    def boxed_images(self, start: int) -> Iterator[BoxedImage]:
+        """Yield the images with the boxes from position `start` on."""
+        raise NotImplementedError
+
+    def read(self, start: int = 0) -> Iterator[RawSample]:
+        """Yield one sample a box, its image cut out as PNG; the same box always gives the same bytes.
+
+        A box that cannot be used has a reason, and so have all boxes of an image that cannot be read.
+        """
+        n_threads = min(_MAX_THREADS, os.cpu_count() or 1)
+        remaining = self.boxed_images(start)
+        with ThreadPoolExecutor(n_threads, thread_name_prefix="weakspot-crops") as threads:
+            waiting: deque[Future[list[RawSample]]] = deque(
+                threads.submit(self._samples, image) for image in islice(remaining, 2 * n_threads)
+            )
+            try:
+                while waiting:
+                    done = waiting.popleft().result()
+                    waiting.extend(
+                        threads.submit(self._samples, image) for image in islice(remaining, 1)
+                    )
+                    yield from done
+            finally:
+                for future in waiting:
+                    future.cancel()
+
+    def _samples(self, image: BoxedImage) -> list[RawSample]:
+        if all(box.reason for box in image.boxes) or image.location is None:
+            return [
+                _set_aside(image, box, box.reason or "unknown-image", box.detail)
+                for box in image.boxes
+            ]
         try:
-            while waiting:
-                done = waiting.popleft().result()
-                waiting.extend(
-                    threads.submit(_samples, image, options) for image in islice(remaining, 1)
-                )
-                yield from done
-        finally:
-            for future in waiting:
-                future.cancel()
+            decoded = decode_image(read_anew(image.location).data).image
+        except (UnreadableLocationError, UnreadableImageError) as error:
+            return [_set_aside(image, box, error.reason, error.detail) for box in image.boxes]
+        except MemoryError:
+            return [
+                _set_aside(image, box, "too-large", "Memory did not suffice.")
+                for box in image.boxes
+            ]
+        if image.size is not None and image.size != decoded.size:
+            detail = f"{image.size[0]} x {image.size[1]} announced, {decoded.size[0]} x {decoded.size[1]} found"
+            return [_set_aside(image, box, "other-size", detail) for box in image.boxes]
+        split = image.split or self.default_split or split_by_name(image.name, self.fractions)
+        return [self._sample(image, box, decoded, split) for box in image.boxes]
 
-
-def split_by_name(name: str, options: BoxOptions) -> str:
-    """Return the split of an image that names none: by a hash of its name, so that all its boxes stay together."""
-    share = (
-        int.from_bytes(
-            hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big"
+    def _sample(self, image: BoxedImage, box: Box, decoded: Image.Image, split: Split) -> RawSample:
+        width, height = decoded.size
+        corners = box.in_pixels(width, height)
+        reason, detail = box.reason, box.detail
+        if not reason:
+            reason, detail = fault_of(corners, width, height, self.boxes.least_side)
+        if reason:
+            return _set_aside(image, box, reason, detail)
+        stream = BytesIO()
+        cut = decoded.crop(shown_rectangle(corners, width, height, self.boxes.margin))
+        cut.info.clear()
+        cut.save(stream, format="PNG", compress_level=_PNG_LEVEL)
+        return RawSample(
+            key=box.key,
+            data=stream.getvalue(),
+            labels=() if box.label is None else (box.label,),
+            split=split.value,
+            predictions=None if box.prediction is None else (box.prediction,),
+            metadata=box_columns(image, box, width, height),
         )
-        / 2**64
-    )
-    if share < options.validation_fraction:
-        return Split.VALIDATION.value
-    return (
-        Split.TEST.value
-        if share < options.validation_fraction + options.test_fraction
-        else Split.TRAIN.value
-    )
 
 
-def _samples(image: BoxedImage, options: BoxOptions) -> list[RawSample]:
-    if all(box.reason for box in image.boxes) or image.location is None:
-        return [
-            _set_aside(image, box, box.reason or "unknown-image", box.detail) for box in image.boxes
-        ]
-    try:
-        decoded = decode_image(read_anew(image.location).data).image
-    except (UnreadableLocationError, UnreadableImageError) as error:
-        return [_set_aside(image, box, error.reason, error.detail) for box in image.boxes]
-    except MemoryError:
-        return [
-            _set_aside(image, box, "too-large", "Memory did not suffice.") for box in image.boxes
-        ]
-    if image.size is not None and image.size != decoded.size:
-        detail = f"{image.size[0]} x {image.size[1]} announced, {decoded.size[0]} x {decoded.size[1]} found"
-        return [_set_aside(image, box, "other-size", detail) for box in image.boxes]
-    return [_sample(image, box, decoded, options) for box in image.boxes]
-
-
-def _sample(image: BoxedImage, box: Box, decoded: Image.Image, options: BoxOptions) -> RawSample:
-    width, height = decoded.size
-    corners = box.in_pixels(width, height)
-    reason, detail = (
-        (box.reason, box.detail)
-        if box.reason
-        else fault_of(corners, width, height, options.least_side)
-    )
-    if reason:
-        return _set_aside(image, box, reason, detail)
-    shown = shown_rectangle(corners, width, height, options.margin)
-    stream = BytesIO()
-    cut = decoded.crop((shown.left, shown.top, shown.right, shown.bottom))
-    cut.info.clear()
-    cut.save(stream, format="PNG", compress_level=_PNG_LEVEL)
-    return RawSample(
-        key=box.key,
-        data=stream.getvalue(),
-        labels=() if box.label is None else (box.label,),
-        split=image.split or split_by_name(image.name, options),
-        predictions=None if box.prediction is None else (box.prediction,),
-        metadata=box_columns(image, box, width, height),
-    )
+def split_by_name(name: str, fractions: tuple[float, float]) -> Split:
+    """Return the split of an image that names none: by a hash of its name, so that all its boxes stay together."""
+    digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    share = int.from_bytes(digest, "big") / 2**64
+    if share < fractions[0]:
+        return Split.VALIDATION
+    return Split.TEST if share < sum(fractions) else Split.TRAIN
 
 
 def _set_aside(image: BoxedImage, box: Box, reason: str, detail: str) -> RawSample:

@@ -13,9 +13,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from weakspot.core.arrays import AnyArray, DoubleArray, IntArray
-from weakspot.core.dataset import RawSample, Split
+from weakspot.core.dataset import Split
 from weakspot.core.errors import DataError
-from weakspot.data.boxes import COORDINATES, Box, BoxedImage, BoxOptions, Corners, Value, cut_out
+from weakspot.data.boxes import COORDINATES, Box, BoxedImage, BoxSource, Corners, Value
 from weakspot.data.json_stream import read_members
 from weakspot.data.locations import (
     UnreadableLocationError,
@@ -372,27 +372,19 @@ class _Part:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CocoSource:
+class CocoSource(BoxSource):
     """Boxes of one or several COCO files of instances, each cut out of its image.
 
-    The split follows from the file's name or folder (`instances_val2017.json`, `train/_annotations.coco.json`); an image without
-    one is put, with all its boxes, where a hash of its name says. Images without boxes are no samples.
-
-    Args:
-        location: a file, or a folder that holds files by their usual names.
-        options: how boxes become samples.
-        default_split: split of boxes when no name tells one.
+    The location is a file, or a folder that holds files by their usual names. The split follows from the file's name or folder
+    (`instances_val2017.json`, `train/_annotations.coco.json`). Images without boxes are no samples.
     """
 
     kind: ClassVar[str] = "coco"
-    location: str
-    options: BoxOptions = field(default_factory=BoxOptions)
-    default_split: Split | None = None
 
     def fingerprint(self) -> str:
-        given = [self.options.detections] if self.options.detections else []
+        detections = [self.boxes.detections] if self.boxes.detections else []
         content = fingerprint_of_files(
-            [*self._files, *given], self.kind, self.options, self.default_split
+            [*self._files, *detections], self.kind, self.boxes, self.default_split, self.fractions
         )
         facts = (
             file_facts(place)
@@ -412,10 +404,7 @@ class CocoSource:
         listed = dict.fromkeys(name for part in self._parts for name in part.table.classes.values())
         return (*listed, self._detections.missed)
 
-    def read(self, start: int = 0) -> Iterator[RawSample]:
-        return cut_out(self._images(start), self.options)
-
-    def _images(self, start: int) -> Iterator[BoxedImage]:
+    def boxed_images(self, start: int) -> Iterator[BoxedImage]:
         before = 0
         for part in self._parts:
             first = max(0, start - before)
@@ -425,7 +414,6 @@ class CocoSource:
 
     def _images_of(self, part: _Part, first: int) -> Iterator[BoxedImage]:
         table = part.table
-        split = part.split or self.default_split
         begin = int(np.searchsorted(table.starts, first, side="right")) - 1
         for place in range(begin, len(table.images)):
             image = table.images[place]
@@ -434,7 +422,7 @@ class CocoSource:
                 location=join_location(part.folder, image.name) if image.name else None,
                 name=image.name,
                 image_id=image.image_id,
-                split=split.value if split is not None else None,
+                split=part.split,
                 size=image.size,
                 boxes=self._boxes(part, image.image_id, boxes),
                 n_boxes=int(table.starts[place + 1] - table.starts[place]),
@@ -471,7 +459,7 @@ class CocoSource:
         for location in self._files:
             table = read_coco(location)
             name = f"{split_word(location)}: " if several else ""
-            folder = images_folder(location, table, self.options.images)
+            folder = images_folder(location, table, self.boxes.images)
             parts.append(
                 _Part(
                     location=location,
@@ -485,12 +473,12 @@ class CocoSource:
 
     @cached_property
     def _detections(self) -> Detections | None:
-        if not self.options.detections:
+        if not self.boxes.detections:
             return None
         classes = {
             number: name for part in self._parts for number, name in part.table.classes.items()
         }
-        return read_detections(self.options.detections, classes, overlap=self.options.overlap)
+        return read_detections(self.boxes.detections, classes, overlap=self.boxes.overlap)
 
     def _image_places(self) -> Iterator[str]:
         for part in self._parts:

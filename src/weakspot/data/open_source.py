@@ -8,7 +8,6 @@ from pathlib import Path, PurePosixPath
 
 from weakspot.core.dataset import Split
 from weakspot.core.errors import DataError, UnavailableError
-from weakspot.data.boxes import BoxOptions
 from weakspot.data.coco import CocoSource, coco_files, is_coco_start
 from weakspot.data.columns import did_you_mean
 from weakspot.data.hf_dataset import SHARD_EXTENSIONS, HfDatasetSource, is_saved_folder
@@ -26,6 +25,7 @@ from weakspot.data.locations import (
     shown_location,
 )
 from weakspot.data.remote import is_web
+from weakspot.data.settings import BoxSettings
 from weakspot.data.source import SampleSource, parse_split, split_names
 from weakspot.data.table_source import ManifestSource, PredictionsSource
 from weakspot.data.tables import TABLE_EXTENSIONS
@@ -54,7 +54,8 @@ def open_source(
     columns: Mapping[str, str] | None = None,
     default_split: str | None = None,
     class_names: Sequence[str] | None = None,
-    boxes: BoxOptions | None = None,
+    boxes: BoxSettings | None = None,
+    fractions: tuple[float, float] = (0.25, 0.25),
 ) -> SampleSource:
     """Return the source at a path; its attribute `kind` says what it was taken for.
 
@@ -65,6 +66,7 @@ def open_source(
         default_split: split of samples that name none.
         class_names: names of the classes in the order of codes and listed probabilities, for tables.
         boxes: how boxes become samples, for detection data.
+        fractions: shares of images without a split put in validation and in test, for detection data.
     """
     wanted = kind.replace("_", "-").lower()
     if wanted not in KINDS:
@@ -79,7 +81,10 @@ def open_source(
         names = None if class_names is None else tuple(class_names)
         return _open_table(path, chosen, dict(columns or {}), split, names)
     if chosen in ("coco", "yolo"):
-        return _open_boxes(path, chosen, boxes or BoxOptions(), split)
+        _need_anything(path)
+        return (CocoSource if chosen == "coco" else YoloSource)(
+            location=path, boxes=boxes or BoxSettings(), default_split=split, fractions=fractions
+        )
     if chosen == "image-folder":
         _need_folder(path)
         return ImageFolderSource(location=path, default_split=split)
@@ -121,12 +126,9 @@ def guess_kind(path: str) -> str:
     )
 
 
-def _open_boxes(path: str, chosen: str, boxes: BoxOptions, split: Split | None) -> SampleSource:
+def _need_anything(path: str) -> None:
     if not is_web(path) and not is_there(path):
         raise _nothing_there(path)
-    if chosen == "coco":
-        return CocoSource(location=path, options=boxes, default_split=split)
-    return YoloSource(location=path, options=boxes, default_split=split)
 
 
 def _is_coco_file(path: str) -> bool:
@@ -207,8 +209,7 @@ def _open_table(
     split: Split | None,
     class_names: tuple[str, ...] | None,
 ) -> SampleSource:
-    if not is_web(path) and not is_there(path):
-        raise _nothing_there(path)
+    _need_anything(path)
     manifest = ManifestSource(
         location=path, columns=columns, default_split=split, class_names=class_names
     )

@@ -360,7 +360,7 @@ class ParsedCells:
         return self._parsed(name, parse, (None, None))
 
     def _parsed(
-        self, name: str | None, parse: Callable[[object], object], fallback: object
+        self, name: str | None, parse: Callable[[object], Any], fallback: Any
     ) -> DistinctCells:
         """Return every cell of a column parsed; bad cells are noted and replaced."""
         values, codes = self._batch.distinct(name)
@@ -459,8 +459,8 @@ def _taken(values: list[Any], codes: AnyArray, name: str) -> pa.Array:
 
 
 def _splits(told: ParsedCells, is_generated: AnyArray, layout: RowLayout) -> pa.Array:
-    names, codes = told.splits
-    given = _taken([None if one is None else one.value for one in names], codes, "split")
+    names = [split and split.value for split in told.splits.values]
+    given = _taken(names, told.splits.codes, "split")
     if layout.named_split is not None:
         return pc.fill_null(given, layout.named_split.value)
     default = pa.scalar(None if layout.split is None else layout.split.value, pa.string())

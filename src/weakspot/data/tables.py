@@ -57,7 +57,7 @@ class DistinctCells(NamedTuple):
         codes: place among them of every row [n].
     """
 
-    values: list[object]
+    values: list[Any]
     codes: AnyArray
 
 

@@ -1,23 +1,19 @@
 """YOLO detection data: each box of the label files is a sample; `data.yaml` names folders and classes.
 
-Of `data.yaml` only the part of YAML is read that such files use: plain and quoted words, lists and mappings in both notations.
-Class names are always text here, where a full YAML reader turns `no` and `on` into truth values. Keys that nobody needs are
-passed over unread.
+Everything in `data.yaml` is read as text, because a full YAML reader would turn class names such as `no` and `on` into truth values.
 """
 
-import json
 import posixpath
-import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from weakspot.core.dataset import RawSample, Split
+from weakspot.core.dataset import Split
 from weakspot.core.errors import DataError
-from weakspot.data.boxes import Box, BoxedImage, BoxOptions, Corners, cut_out
+from weakspot.data.boxes import Box, BoxedImage, BoxSource, Corners
 from weakspot.data.image_folder import is_image_name
 from weakspot.data.locations import (
     ListedFile,
@@ -39,15 +35,6 @@ from weakspot.data.source import (
 )
 
 SPLIT_KEYS = ("train", "val", "test")
-_WANTED = (*SPLIT_KEYS, "path", "names")
-_TOP_KEY = re.compile(r"([A-Za-z_][\w-]*)\s*:(?:\s+(.*))?$")
-_MEMBER = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^:'"\[\]{},]+?)\s*:\s+(.*)$""")
-_FLOW_TOKEN = re.compile(
-    r"""\s*("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[\[\]{},]|:(?=\s)|(?:[^\[\]{},:"'\s]|:(?!\s))(?:[^\[\]{},:]|:(?!\s))*)"""
-)
-_NOT_READ = ("|", ">", "&", "*", "!", "%", "@", "`")
-
-Value = str | list[str] | dict[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,155 +56,61 @@ def parse_data_file(text: str, *, where: str) -> YoloDataFile:
     """Read the text of a data file.
 
     Raises:
-        DataError: naming the key that cannot be read, or what is missing.
+        DataError: naming what cannot be read, or what is missing.
     """
-    values = {
-        name: _value(name, lines, where) for name, lines in _blocks(text).items() if name in _WANTED
-    }
-    splits = {key: _listed(values[key]) for key in SPLIT_KEYS if values.get(key)}
-    names = _class_names(values.get("names", ""), where)
+    values = _values(text)
+    if values is None:
+        raise DataError(
+            "The data file is no YAML mapping.", where=where, fix="Write `key: value`, one a line."
+        )
+    splits = {key: tuple(_listed(key, values[key], where)) for key in SPLIT_KEYS if values.get(key)}
+    names = _class_names(values.get("names") or "", where)
     if not splits or not names:
         missing = "names of classes" if splits else "train, val or test"
-        raise DataError(
-            f"The data file has no {missing}.",
-            where=where,
-            fix="Write names, and at least one of train, val and test.",
-        )
+        fix = "Write names, and at least one of train, val and test."
+        raise DataError(f"The data file has no {missing}.", where=where, fix=fix)
     path = values.get("path", "")
     return YoloDataFile(path=path if isinstance(path, str) else "", splits=splits, names=names)
 
 
 def looks_like_data_file(text: str) -> bool:
     """Return whether text has the keys of a data file at its top: names, and train or val."""
-    keys = set(_blocks(text))
+    keys = set(_values(text) or ())
     return "names" in keys and bool(keys & {"train", "val"})
 
 
-def _blocks(text: str) -> dict[str, list[str]]:
-    """Return the lines of every key at the top, without comments; the first is what stands beside the key."""
-    blocks: dict[str, list[str]] = {}
-    current: list[str] = []
-    for line in text.removeprefix("\ufeff").splitlines():
-        plain = _without_comment(line)
-        found = _TOP_KEY.match(plain)
-        if found is not None:
-            current = blocks.setdefault(found[1], [])
-            current.clear()
-            current.append((found[2] or "").strip())
-        elif plain.strip() and plain.strip() not in ("---", "..."):
-            current.append(plain)
-    return blocks
+def _values(text: str) -> dict[str, Any] | None:
+    """Return what stands under every key, all of it as text, lists and mappings; None if the text is no mapping."""
+    import yaml
+
+    try:
+        values = yaml.load(text, Loader=yaml.BaseLoader)
+    except yaml.YAMLError:
+        return None
+    return values if isinstance(values, dict) else None
 
 
-def _without_comment(line: str) -> str:
-    quote = ""
-    for place, character in enumerate(line):
-        if quote:
-            quote = "" if character == quote else quote
-        elif character in "\"'" and (
-            not line[:place].strip() or line[:place].rstrip()[-1] in "[{,:-"
-        ):
-            quote = character
-        elif character == "#" and (place == 0 or line[place - 1].isspace()):
-            return line[:place].rstrip()
-    return line.rstrip()
-
-
-def _value(name: str, lines: list[str], where: str) -> Value:
-    first, rest = lines[0], lines[1:]
-    if first.startswith(("[", "{")):
-        return _flow(" ".join([first, *(line.strip() for line in rest)]), name, where)
-    if first.startswith(_NOT_READ) or (first and rest):
-        raise _unread(name, first, where)
-    if first or not rest:
-        return _word(first, name, where)
-    if len({len(line) - len(line.lstrip()) for line in rest}) > 1:
-        raise _unread(name, rest[0].strip(), where)
-    if all(line.lstrip().startswith("- ") for line in rest):
-        return [_word(line.lstrip()[2:].strip(), name, where) for line in rest]
-    members = [_MEMBER.match(line.strip()) for line in rest]
-    if any(member is None for member in members):
-        bad = next(line for line, member in zip(rest, members, strict=True) if member is None)
-        raise _unread(name, bad.strip(), where)
-    return {
-        _word(member[1], name, where): _word(member[2], name, where)
-        for member in members
-        if member is not None
-    }
-
-
-def _flow(text: str, name: str, where: str) -> Value:
-    """Return a list `[a, b]` or a mapping `{0: a, 1: b}`."""
-    tokens = _tokens(text, name, where)
-    opening, inner, closing = tokens[0], tokens[1:-1], tokens[-1]
-    if (opening, closing) not in (("[", "]"), ("{", "}")) or any(
-        token in "[]{}" for token in inner
-    ):
-        raise _unread(name, text[:40], where)
-    if inner and inner[-1] == ",":
-        inner = inner[:-1]
-    width = 2 if opening == "[" else 4
-    items = [inner[place : place + width] for place in range(0, len(inner), width)]
-    if opening == "[":
-        if any(item[0] == "," or item[1:] not in ([], [","]) for item in items):
-            raise _unread(name, text[:40], where)
-        return [_word(item[0], name, where) for item in items]
-    if any(len(item) < 3 or item[1] != ":" or item[3:] not in ([], [","]) for item in items):  # noqa: PLR2004 - name, colon, value
-        raise _unread(name, text[:40], where)
-    return {_word(item[0], name, where): _word(item[2], name, where) for item in items}
-
-
-def _tokens(text: str, name: str, where: str) -> list[str]:
-    tokens, place = [], 0
-    text = text.rstrip()
-    while place < len(text):
-        found = _FLOW_TOKEN.match(text, place)
-        if found is None:
-            raise _unread(name, text[place : place + 40], where)
-        tokens.append(found[1].strip())
-        place = found.end()
-    return tokens
-
-
-def _word(text: str, name: str, where: str) -> str:
-    if text.startswith('"') and text.endswith('"') and len(text) > 1:
-        try:
-            return str(json.loads(text))
-        except ValueError as error:
-            raise _unread(name, text, where) from error
-    if text.startswith("'") and text.endswith("'") and len(text) > 1:
-        return text[1:-1].replace("''", "'")
-    if text.startswith((*_NOT_READ, "[", "{", '"', "'")):
-        raise _unread(name, text, where)
-    return "" if text in ("~", "null") else text
-
-
-def _listed(value: Value) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else tuple(value)
-
-
-def _class_names(value: Value, where: str) -> dict[int, str]:
-    if isinstance(value, list):
-        return dict(enumerate(value))
-    if isinstance(value, str):
-        return {0: value} if value else {}
-    if not all(number.isdigit() for number in value):
-        raise DataError(
-            "The classes under names are not numbered.",
-            where=where,
-            given=list(value)[:5],
-            fix="Write them as 0: name.",
-        )
-    return {int(number): word for number, word in value.items()}
-
-
-def _unread(name: str, text: str, where: str) -> DataError:
-    return DataError(
-        f"The value of {name!r} in the data file cannot be read.",
+def _listed(key: str, value: Any, where: str) -> list[str]:
+    items: list[str] = value if isinstance(value, list) else [value]
+    if all(isinstance(item, str) for item in items):
+        return items
+    raise DataError(
+        f"The value of {key!r} in the data file cannot be read.",
         where=where,
-        given=text,
+        given=value,
         fix="Write it as a word, as [a, b], or as one `- name` or `0: name` a line.",
     )
+
+
+def _class_names(value: object, where: str) -> dict[int, str]:
+    if not isinstance(value, dict):
+        return dict(enumerate(_listed("names", value, where))) if value else {}
+    if not all(str(number).isdigit() for number in value):
+        fix = "Write them as 0: name."
+        raise DataError(
+            "The classes under names are not numbered.", where=where, given=list(value)[:5], fix=fix
+        )
+    return dict(zip(map(int, value), _listed("names", list(value.values()), where), strict=True))
 
 
 _BOX_NUMBERS = 4
@@ -252,25 +145,18 @@ class _LabelledImage:
 
 
 @dataclass(frozen=True, kw_only=True)
-class YoloSource:
+class YoloSource(BoxSource):
     """Boxes of a YOLO data set, each cut out of its image; polygons count as the box around them.
 
+    The location is the data file, usually `data.yaml`, or the folder that holds it; its keys train, val and test tell the split.
     Label files lie beside images, or in a folder `labels` where images lie in `images`. Images without one have no boxes.
-
-    Args:
-        location: the data file, usually `data.yaml`, or the folder that holds it.
-        options: how boxes become samples.
-        default_split: not needed: the keys train, val and test tell the split.
     """
 
     kind: ClassVar[str] = "yolo"
-    location: str
-    options: BoxOptions = field(default_factory=BoxOptions)
-    default_split: Split | None = None
 
     def fingerprint(self) -> str:
         content = fingerprint_of_files(
-            [self._data_location], self.kind, self.options, self.default_split
+            [self._data_location], self.kind, self.boxes, self.default_split, self.fractions
         )
         labels = (
             file_facts(place)
@@ -283,10 +169,7 @@ class YoloSource:
     def count(self) -> int:
         return int(self._starts[-1])
 
-    def read(self, start: int = 0) -> Iterator[RawSample]:
-        return cut_out(self._boxed(start), self.options)
-
-    def _boxed(self, start: int) -> Iterator[BoxedImage]:
+    def boxed_images(self, start: int) -> Iterator[BoxedImage]:
         begin = int(np.searchsorted(self._starts, start, side="right")) - 1
         root = self._root
         for place in range(begin, len(self._images)):
@@ -296,12 +179,11 @@ class YoloSource:
             boxes = [
                 self._box(name, number, line) for number, line in enumerate(image.lines, start=1)
             ]
-            split = image.split or self.default_split
             yield BoxedImage(
                 location=image.file.location,
                 name=name,
                 image_id=name,
-                split=None if split is None else split.value,
+                split=image.split,
                 size=None,
                 boxes=tuple(boxes[skipped:]),
                 n_boxes=len(boxes),
@@ -347,7 +229,7 @@ class YoloSource:
     @cached_property
     def _root(self) -> str:
         return join_location(
-            parent_location(self._data_location), self.options.images or self._data.path
+            parent_location(self._data_location), self.boxes.images or self._data.path
         )
 
     @cached_property

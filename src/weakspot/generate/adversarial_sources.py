@@ -10,14 +10,14 @@ import numpy as np
 import pyarrow as pa
 
 from weakspot.core.arrays import FloatArray, IntArray, generator
-from weakspot.core.dataset import Dataset, Split, Task
+from weakspot.core.dataset import Dataset, Split
 from weakspot.core.errors import ConfigError, DataError, ModelError, NotEnoughDataError, raise_all
 from weakspot.core.failures import FailureCriterion, class_problems
 from weakspot.core.roles import Captioner, Classifier, CompletesCaptions, Embedder, Engine
 from weakspot.core.run import Progress
-from weakspot.data.assemble import AssemblySettings
 from weakspot.data.image_folder import TABLE_NAMES, GeneratedFolder
 from weakspot.data.open_source import open_source
+from weakspot.data.settings import DataSettings
 from weakspot.data.source import SampleSource
 from weakspot.data.tables import TABLE_EXTENSIONS
 from weakspot.generate.adversarial import SourceCaption, caption_from, merged
@@ -103,8 +103,8 @@ class ListReader:
 
     def _read(self, location: Path, class_names: tuple[str, ...]) -> ImageList:
         source = _source(location)
-        settings = AssemblySettings(
-            class_names=class_names, task=Task.SINGLE_LABEL, default_split=Split.POOL
+        settings = DataSettings(
+            class_names=class_names, task="single-label", default_split=Split.POOL.value
         )
         place = (
             self.store.data

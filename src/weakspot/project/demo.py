@@ -12,6 +12,7 @@ from weakspot.core.dataset import Split, Task
 from weakspot.core.errors import ConfigError, WeakspotError
 from weakspot.core.heads import Head
 from weakspot.core.run import RunRecord, StageProgress, no_stage_progress
+from weakspot.data.settings import DataSettings
 from weakspot.models.embedded.encoder import FILES
 from weakspot.models.packages.registry_source import fetch_soon
 from weakspot.models.transformers.source import can_load_hub_models
@@ -19,7 +20,11 @@ from weakspot.project.example_data import GroceryPhotograph, groceries
 from weakspot.project.project import Project
 from weakspot.repair.training.trainer import HeadTrainer
 from weakspot.run.reporting import place_of_report
-from weakspot.run.settings import DataSettings, PartSettings, Settings, WitnessSettings
+from weakspot.run.settings import (
+    PartSettings,
+    Settings,
+    WitnessSettings,
+)
 from weakspot.run.wiring import build_classifier
 from weakspot.store.csv_tables import csv_text
 

@@ -12,10 +12,10 @@ from weakspot.core.errors import ConfigError, raise_all
 from weakspot.core.roles import Classifier
 from weakspot.data.columns import did_you_mean
 from weakspot.data.locations import is_local, is_pattern, local_path, shown_location
+from weakspot.data.settings import DataSettings
 from weakspot.data.source import SampleSource
 from weakspot.run.settings import (
     SETTINGS_FILE,
-    DataSettings,
     DiscoverSettings,
     PartSettings,
     Settings,

@@ -14,8 +14,8 @@ from weakspot.core.errors import ConfigError, DataError, NotEnoughDataError
 from weakspot.core.roles import Classifier
 from weakspot.core.run import Progress, no_progress
 from weakspot.core.samples import EmbeddingSpace
-from weakspot.data.assemble import AssemblySettings
 from weakspot.data.image_folder import GeneratedFolder
+from weakspot.data.settings import DataSettings
 from weakspot.run.classification import (
     Classified,
     ClassifySettings,
@@ -118,8 +118,10 @@ def read_synthetic(
             fix="Configure one.",
         )
     source = GeneratedFolder(location=str(folder))
-    assembly = AssemblySettings(
-        class_names=project.class_names, task=project.task, default_split=Split.SYNTHETIC
+    assembly = DataSettings(
+        class_names=project.class_names,
+        task=project.task.value,
+        default_split=Split.SYNTHETIC.value,
     )
     with store.writing():
         own = ProjectStore.create(store.data / STORE_FOLDER)

@@ -9,7 +9,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -24,11 +24,12 @@ from weakspot.core.errors import DataError, StoreError
 from weakspot.core.record import Record
 from weakspot.core.roles import Engine
 from weakspot.core.run import Progress, no_progress
-from weakspot.data.assemble import Assembly, AssemblySettings, assemble
+from weakspot.data.assemble import Assembly, assemble
 from weakspot.data.examine import Examined, examined_table, kept_stamp
 from weakspot.data.images import content_hash
 from weakspot.data.locations import is_local, local_path, shown_location, split_range, stamp_of
 from weakspot.data.remote import RemoteReading, reading_as, remote_reading
+from weakspot.data.settings import DataSettings
 from weakspot.data.source import ExaminedSource, SampleSource
 from weakspot.data.table_source import PredictionsSource
 from weakspot.run.image_pass import PassModels, examine_samples
@@ -230,7 +231,8 @@ def ingest(
     *,
     engine: Engine,
     progress: Progress = no_progress,
-    settings: AssemblySettings | None = None,
+    settings: DataSettings | None = None,
+    seed: int = 0,
     flush: FlushPolicy | None = None,
     models: Callable[[], PassModels] | None = None,
 ) -> IngestResult:
@@ -246,6 +248,7 @@ def ingest(
         engine: where images are read and decoded.
         progress: called with how many samples are done.
         settings: how the data set is put together.
+        seed: of the split of samples that name none.
         flush: when finished work is written.
         models: gives those that see the images in the same pass, what they give is kept in their caches; asked only if
             there is something to read.
@@ -255,10 +258,10 @@ def ingest(
         DataError: listing everything that is wrong with labels, splits and predictions, or when a table changed while it was read.
         NotEnoughDataError: if not one sample can be used, with the reasons.
     """
-    chosen = settings or AssemblySettings()
+    chosen = settings or DataSettings()
     # The place belongs to it: a folder that was moved has the same content, but its samples must point to the new place.
     fingerprint = f"{source.fingerprint()} {source.location}"
-    tables = project.tables(_tables_key(fingerprint, chosen))
+    tables = project.tables(_tables_key(fingerprint, chosen, seed))
     if tables.exists and project.current_tables() == tables:
         return summary_of(tables, was_cached=True)
     with project.writing(), closing(project.sample_parts(fingerprint)) as parts:
@@ -287,10 +290,12 @@ def ingest(
             if _finish(parts, source, fingerprint):
                 counts["changed_meanwhile"] = True
                 tables = project.tables(
-                    _tables_key(f"{fingerprint} and changed while it was read", chosen)
+                    _tables_key(f"{fingerprint} and changed while it was read", chosen, seed)
                 )
         if not tables.exists:
-            _write_tables(tables, assemble(parts.tables, chosen, where=source.location), source)
+            _write_tables(
+                tables, assemble(parts.tables, chosen, where=source.location, seed=seed), source
+            )
         project.adopt(tables, parts)
     return replace(summary_of(tables, counts), n_answered=tuple(count.n_new for count in done))
 
@@ -311,8 +316,18 @@ def _finish(parts: SampleParts, source: SampleSource, fingerprint: str) -> bool:
     return is_mixed
 
 
-def _tables_key(fingerprint: str, settings: AssemblySettings) -> str:
-    content = json.dumps([TABLES_VERSION, fingerprint, asdict(settings)], sort_keys=True)
+def _tables_key(fingerprint: str, settings: DataSettings, seed: int) -> str:
+    facts = {
+        "class_names": settings.class_names,
+        "task": None if settings.task == "auto" else settings.task,
+        "default_split": settings.split,
+        "validation_fraction": settings.validation_fraction,
+        "test_fraction": settings.test_fraction,
+        "seed": seed,
+        "unlabelled_is_negative": settings.unlabelled_is_negative,
+        "group": settings.group,
+    }
+    content = json.dumps([TABLES_VERSION, fingerprint, facts], sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
@@ -414,8 +429,8 @@ def _facts(assembly: Assembly, duplicates: pa.Table, source: SampleSource) -> di
         "source": f"{source.kind}: {shown_location(source.location)}",
         "n_samples": assembly.n_samples,
         "n_unlabelled": int((~assembly.is_labelled).sum()),
-        "class_names": list(assembly.class_names),
-        "task": assembly.task.value,
+        "class_names": list(assembly.seen.class_names),
+        "task": assembly.seen.task.value,
         "per_split": {
             split.value: int(count) for split, count in zip(SPLIT_ORDER, counts, strict=True)
         },

@@ -6,16 +6,15 @@ from functools import partial
 from pathlib import Path
 
 from weakspot.core.assistants import Assistants, CaptionRows
-from weakspot.core.dataset import Split, Task
+from weakspot.core.dataset import Split
 from weakspot.core.errors import ConfigError, StoreError
 from weakspot.core.evidence import Evidence
 from weakspot.core.failures import FailureCriterion
 from weakspot.core.run import ClassNote, MethodRecord, Progress, RunRecord, no_progress
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
-from weakspot.data.assemble import AssemblySettings
-from weakspot.data.boxes import BoxOptions
 from weakspot.data.open_source import open_source
+from weakspot.data.settings import BoxSettings, DataSettings
 from weakspot.data.source import SampleSource
 from weakspot.run.blind import (
     BlindSearch,
@@ -36,7 +35,7 @@ from weakspot.run.ingestion import IngestResult, ingest
 from weakspot.run.methods import MethodRun, fitting_settings, run_method, word_methods
 from weakspot.run.models import RunModels
 from weakspot.run.naming import found_on
-from weakspot.run.settings import BoxSettings, DataSettings, Settings
+from weakspot.run.settings import Settings
 from weakspot.run.verdicts import Asking, judged
 from weakspot.run.wiring import (
     build_cause_finder,
@@ -70,28 +69,21 @@ def open_data(
         if local.exists() or _is_pattern_there(folder, settings.source)
         else settings.source
     )
+    boxes = boxes or BoxSettings()
+
+    def place_of(name: str) -> str:
+        return str(folder / name) if name and (folder / name).exists() else name
+
     return open_source(
         place,
         kind=settings.kind,
         columns=settings.columns,
         default_split=settings.default_split or None,
         class_names=settings.class_names or None,
-        boxes=_box_options(settings, boxes or BoxSettings(), folder),
-    )
-
-
-def _box_options(settings: DataSettings, boxes: BoxSettings, folder: Path) -> BoxOptions:
-    def place(given: str) -> str:
-        return str(folder / given) if given and (folder / given).exists() else given
-
-    return BoxOptions(
-        margin=boxes.margin,
-        least_side=boxes.least_side,
-        images=place(boxes.images),
-        detections=place(boxes.detections),
-        overlap=boxes.overlap,
-        validation_fraction=settings.validation_fraction,
-        test_fraction=settings.test_fraction,
+        boxes=boxes.model_copy(
+            update={"images": place_of(boxes.images), "detections": place_of(boxes.detections)}
+        ),
+        fractions=(settings.validation_fraction, settings.test_fraction),
     )
 
 
@@ -116,15 +108,11 @@ def ingest_samples(
 ) -> IngestResult:
     """Read a source; with models, these see its images in the same pass."""
     data = settings.data
-    assembly = AssemblySettings(
-        class_names=data.class_names or getattr(source, "known_classes", ()),
-        task=None if data.task == "auto" else Task(data.task),
-        default_split=Split(data.default_split) if data.default_split else None,
-        validation_fraction=data.validation_fraction,
-        test_fraction=data.test_fraction,
-        seed=settings.seed,
-        unlabelled_is_negative=data.unlabelled_is_negative,
-        group=data.columns.get("group", data.group) if data.group == "auto" else data.group,
+    assembly = data.model_copy(
+        update={
+            "class_names": data.class_names or getattr(source, "known_classes", ()),
+            "group": data.columns.get("group", data.group) if data.group == "auto" else data.group,
+        }
     )
     summary = ingest(
         store,
@@ -132,6 +120,7 @@ def ingest_samples(
         engine=build_engine(settings),
         progress=progress,
         settings=assembly,
+        seed=settings.seed,
         models=None if models is None else partial(models.in_pass, store, source),
     )
     if models is not None:

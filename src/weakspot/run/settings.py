@@ -6,17 +6,11 @@ And settings with something else in the place of what is configured.
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic import Field, JsonValue, model_validator
 
 from weakspot.core.bounds import SliceOrder
 from weakspot.core.failures import FailureCriterion, FailureKind, LabelHierarchy
-
-
-class Section(BaseModel):
-    """Base of all sections: frozen, unknown keys are errors."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+from weakspot.data.settings import BoxSettings, DataSettings, Section
 
 ProviderName = Literal[
     "auto",
@@ -66,86 +60,6 @@ class WitnessSettings(Section):
 
 
 SETTINGS_FILE = "weakspot.toml"
-
-
-class DataSettings(Section):
-    """Where the samples come from."""
-
-    source: str = Field(
-        default="",
-        description="Folder, manifest, Hugging Face folder or name, or tar pattern; relative to this file.",
-    )
-    kind: str = Field(
-        default="auto",
-        description="How to read it: auto, image-folder, manifest, hf-dataset, webdataset, predictions, coco, yolo.",
-    )
-    columns: dict[str, str] = Field(
-        default_factory=dict, description="Manifest columns by meaning, e.g. {label = 'species'}."
-    )
-    task: Literal["auto", "single-label", "multi-label"] = Field(
-        default="auto", description="How many labels a sample can have."
-    )
-    class_names: tuple[str, ...] = Field(
-        default=(), description="The classes; empty: those found in the labels."
-    )
-    group: str = Field(
-        default="auto",
-        description="What belongs together: a column, 'folder:1', 'file-name', a pattern with one capture, none; auto: see the guide.",
-    )
-    default_split: str = Field(
-        default="",
-        description="Split of samples that name none; empty: they are split by the fractions below.",
-    )
-    unlabelled_is_negative: bool = Field(
-        default=False,
-        description="Multi-label only: a sample without labels has none of them, instead of unknown ones.",
-    )
-    validation_fraction: float = Field(
-        default=0.25,
-        ge=0.0,
-        le=1.0,
-        description="Share of samples without a split put in validation.",
-    )
-    test_fraction: float = Field(
-        default=0.25, ge=0.0, le=1.0, description="Share of samples without a split put in test."
-    )
-    cache_megabytes: int = Field(
-        default=2048,
-        ge=0,
-        description="Most that is kept of remote images on this machine; 0 keeps nothing.",
-    )
-    cache_folder: str = Field(
-        default="",
-        description="Where they are kept; empty: weakspot/images in the user's cache folder.",
-    )
-
-
-class BoxSettings(Section):
-    """How boxes of detection data (COCO, YOLO) become samples."""
-
-    images: str = Field(
-        default="",
-        description="Folder that names of images start at; empty: one beside the annotations.",
-    )
-    margin: float = Field(
-        default=0.1,
-        ge=0.0,
-        le=2.0,
-        description="Surroundings shown on every side, as a share of the box.",
-    )
-    least_side: float = Field(
-        default=4.0, ge=1.0, description="Boxes with a shorter side, in pixels, are set aside."
-    )
-    detections: str = Field(
-        default="",
-        description="COCO results file of a detector; what it said of a box is its prediction.",
-    )
-    overlap: float = Field(
-        default=0.5,
-        gt=0.0,
-        le=1.0,
-        description="Intersection over union from which on they are the same box.",
-    )
 
 
 class PartSettings(Section):

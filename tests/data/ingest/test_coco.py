@@ -1,23 +1,28 @@
 import json
 import threading
-from dataclasses import replace
 from io import BytesIO
 
 import pytest
 from PIL import Image
+from pydantic import ValidationError
 from tests.data.ingest.boxed_data import BOXES, SIZE, coco_content, write_coco, write_images
 
-from weakspot.core.errors import ConfigError, DataError, UnavailableError
-from weakspot.data.boxes import BOX_REASONS, BoxOptions
+from weakspot.core.errors import DataError, UnavailableError
+from weakspot.data.boxes import BOX_REASONS
 from weakspot.data.coco import CocoSource
 from weakspot.data.examine import QUARANTINE_REASONS, examine
 from weakspot.data.open_source import open_source
+from weakspot.data.settings import BoxSettings
 
-EXACT = BoxOptions(margin=0.0)
+EXACT = BoxSettings(margin=0.0)
 
 
-def _read(path, options=EXACT, **more):
-    return list(CocoSource(location=str(path), options=options, **more).read())
+def _read(path, boxes=EXACT, **more):
+    return list(CocoSource(location=str(path), boxes=boxes, **more).read())
+
+
+def _changed(**changes):
+    return EXACT.model_copy(update=changes)
 
 
 def _image(sample):
@@ -54,7 +59,7 @@ def test_read__says_where_the_box_is(tmp_path):
 
 
 def test_read__margin_shows_surroundings_inside_the_image(tmp_path):
-    samples = _read(write_coco(tmp_path), BoxOptions(margin=0.5))
+    samples = _read(write_coco(tmp_path), BoxSettings(margin=0.5))
     assert [_image(sample).size for sample in samples] == [(19, 16), (24, 32), (30, 30)]
 
 
@@ -63,7 +68,7 @@ def test_read__begins_anywhere_with_the_same_bytes(tmp_path):
     everything = _read(path)
     assert everything == _read(path)
     for start in range(4):
-        assert list(CocoSource(location=str(path), options=EXACT).read(start)) == everything[start:]
+        assert list(CocoSource(location=str(path), boxes=EXACT).read(start)) == everything[start:]
 
 
 BAD = [
@@ -188,14 +193,14 @@ def test_read__images_that_are_nowhere(tmp_path):
     (tmp_path / "val2017").rename(tmp_path / "elsewhere")
     with pytest.raises(DataError, match=r"\[boxes\] images"):
         _read(path)
-    assert len(_read(path, replace(EXACT, images=str(tmp_path / "elsewhere")))) == 3
+    assert len(_read(path, _changed(images=str(tmp_path / "elsewhere")))) == 3
 
 
 def test_fingerprint__follows_annotations_images_and_options(tmp_path):
     path = write_coco(tmp_path)
     first = CocoSource(location=str(path)).fingerprint()
     assert first == CocoSource(location=str(path)).fingerprint()
-    assert first != CocoSource(location=str(path), options=EXACT).fingerprint()
+    assert first != CocoSource(location=str(path), boxes=EXACT).fingerprint()
     Image.new("RGB", SIZE).save(tmp_path / "val2017" / "b.png")
     assert first != CocoSource(location=str(path)).fingerprint()
 
@@ -213,7 +218,7 @@ def test_read__detections_are_taken_for_the_boxes_they_overlap_most(tmp_path):
     ]
     (tmp_path / "results.json").write_text(json.dumps(found))
     source = CocoSource(
-        location=str(path), options=replace(EXACT, detections=str(tmp_path / "results.json"))
+        location=str(path), boxes=_changed(detections=str(tmp_path / "results.json"))
     )
     assert [sample.predictions for sample in source.read()] == [("disc",), ("disc",), ("missed",)]
     assert [sample.predictions for sample in source.read(1)] == [("disc",), ("missed",)]
@@ -226,13 +231,13 @@ def test_read__detections_are_taken_for_the_boxes_they_overlap_most(tmp_path):
 def test_read__detections_that_cannot_be_read(tmp_path, content):
     (tmp_path / "results.json").write_text(content)
     with pytest.raises(DataError):
-        _read(write_coco(tmp_path), replace(EXACT, detections=str(tmp_path / "results.json")))
+        _read(write_coco(tmp_path), _changed(detections=str(tmp_path / "results.json")))
 
 
 @pytest.mark.parametrize("given", [{"margin": -0.1}, {"least_side": 0.0}, {"overlap": 0.0}])
 def test_options__refused(given):
-    with pytest.raises(ConfigError):
-        BoxOptions(**given)
+    with pytest.raises(ValidationError):
+        BoxSettings(**given)
 
 
 def test_open_source__only_detection_data_is_taken_for_it(tmp_path):
@@ -252,7 +257,7 @@ def test_open_source__only_detection_data_is_taken_for_it(tmp_path):
 
 
 def test_read__can_be_given_up_in_the_middle(tmp_path):
-    reading = CocoSource(location=str(write_coco(tmp_path)), options=EXACT).read()
+    reading = CocoSource(location=str(write_coco(tmp_path)), boxes=EXACT).read()
     assert next(reading).key == "1/1000"
     reading.close()
     assert not [

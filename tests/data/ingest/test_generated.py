@@ -9,8 +9,9 @@ import pytest
 from weakspot.core.dataset import SPLIT_ORDER, ExaminedSample, RawSample, Split
 from weakspot.core.errors import DataError
 from weakspot.core.generated import is_generated
-from weakspot.data.assemble import MOVED_NOTE, AssemblySettings, assemble
+from weakspot.data.assemble import MOVED_NOTE, assemble
 from weakspot.data.examine import examined_table
+from weakspot.data.settings import DataSettings
 from weakspot.data.source import generated_rows, put_apart, refuse_verifying
 from weakspot.data.table_source import ManifestSource
 from weakspot.data.webdataset import WebDatasetSource
@@ -33,7 +34,7 @@ def assembled(samples, **settings):
                 else table.select([one for one in columns if one in table.column_names])
             )
 
-    return assemble(read_parts, AssemblySettings(**settings), where="here")
+    return assemble(read_parts, DataSettings(**settings), where="here")
 
 
 def splits(assembly):

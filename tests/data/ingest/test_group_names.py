@@ -4,9 +4,10 @@ import pytest
 
 from weakspot.core.dataset import Split
 from weakspot.core.errors import ConfigError, DataError
-from weakspot.data.assemble import AssemblySettings, assemble
+from weakspot.data.assemble import assemble
 from weakspot.data.examine import EXAMINED_SCHEMA
 from weakspot.data.groups import GroupChoice
+from weakspot.data.settings import DataSettings
 
 
 def _row(number, *, metadata=None, split=None, labels=("a",), location=None, content=None):
@@ -35,7 +36,7 @@ def _assembled(rows, **settings):
             for part in parts
         )
 
-    return assemble(read, AssemblySettings(**settings), where="here")
+    return assemble(read, DataSettings(**settings), where="here")
 
 
 def _table(assembly):

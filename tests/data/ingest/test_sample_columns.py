@@ -8,9 +8,10 @@ import pytest
 
 from weakspot.core.dataset import Split
 from weakspot.core.errors import DataError
-from weakspot.data.assemble import AssemblySettings, assemble
+from weakspot.data.assemble import assemble
 from weakspot.data.columns import METADATA_VALUES
 from weakspot.data.examine import EXAMINED_SCHEMA, examine, examined_table
+from weakspot.data.settings import DataSettings
 from weakspot.data.table_source import PredictionsSource
 
 NAMED = ("key", "label", "prediction", "split", "colour", "is_big", "count", "weight", "group")
@@ -41,7 +42,7 @@ def assembled(tables, **settings):
             known = table.column_names if columns is None else columns
             yield table.select([name for name in known if name in table.column_names])
 
-    made = assemble(read_parts, AssemblySettings(**settings), where="here")
+    made = assemble(read_parts, DataSettings(**settings), where="here")
     batches = list(made.batches())
     samples = pa.concat_tables([batch.samples for batch in batches])
     given = {

@@ -4,21 +4,21 @@ import pytest
 from tests.data.ingest.boxed_data import write_coco, write_yolo
 
 from weakspot.core.errors import DataError
-from weakspot.data.boxes import BoxOptions
 from weakspot.data.coco import CocoSource
 from weakspot.data.open_source import open_source
+from weakspot.data.settings import BoxSettings
 from weakspot.data.yolo import YoloSource, parse_line
 
-EXACT = BoxOptions(margin=0.0)
+EXACT = BoxSettings(margin=0.0)
 
 
 def _read(path, start=0):
-    return list(YoloSource(location=str(path), options=EXACT).read(start))
+    return list(YoloSource(location=str(path), boxes=EXACT).read(start))
 
 
 def test_read__gives_the_same_images_as_coco(tmp_path):
     own = _read(write_yolo(tmp_path / "yolo"))
-    other = list(CocoSource(location=str(write_coco(tmp_path / "coco")), options=EXACT).read())
+    other = list(CocoSource(location=str(write_coco(tmp_path / "coco")), boxes=EXACT).read())
     assert [sample.data for sample in own] == [sample.data for sample in other]
     assert [sample.labels for sample in own] == [sample.labels for sample in other]
     assert [json.loads(sample.metadata["box"]) for sample in own] == [

@@ -59,13 +59,11 @@ def test_parse_data_file__names_are_always_text():
 @pytest.mark.parametrize(
     "text",
     [
-        "names: &anchor [a]",
         "names: [[a], b]",
         "names: [a, b",
         "names:\n  0: a\n  - b",
         "names:\n  0: a\n    1: b",
         "names:\n  zero: a",
-        "names: |\n  a",
         'names: ["a]',
         "names: {a, b}",
     ],

@@ -5,10 +5,15 @@ import shutil
 import pytest
 
 from weakspot.core.run import no_progress
+from weakspot.data.settings import DataSettings
 from weakspot.project.adversarial import AdversarialStage
 from weakspot.run import loop
 from weakspot.run.preparation import Preparation
-from weakspot.run.settings import DataSettings, GeneratorSettings, PartSettings, Settings
+from weakspot.run.settings import (
+    GeneratorSettings,
+    PartSettings,
+    Settings,
+)
 from weakspot.run.stage_clock import StageClock
 from weakspot.store.project import ProjectStore
 from weakspot.testing.fakes import PlantedEmbedder, planted_classifier

@@ -5,11 +5,11 @@ from PIL import Image
 from weakspot.core.dataset import Task
 from weakspot.core.errors import ConfigError, ModelError, NotEnoughDataError
 from weakspot.core.roles import ClassifierOutput
-from weakspot.data.assemble import AssemblySettings
 from weakspot.data.embed import ImageRequest, map_images
 from weakspot.data.engine.local import LocalEngine
 from weakspot.data.engine.processes import ProcessEngine
 from weakspot.data.image_folder import ImageFolderSource
+from weakspot.data.settings import DataSettings
 from weakspot.models.callable_classifier import CallableClassifier
 from weakspot.run.classification import ClassifierModel, ClassifySettings, classify
 from weakspot.run.ingestion import ingest
@@ -110,7 +110,7 @@ def test_classify__another_classifier__is_asked_itself(project):
 
 def test_classify__cached_predictions_follow_a_new_order_of_classes(project, folder):
     classify(project, project.dataset(), RednessClassifier(), engine=ENGINE)
-    settings = AssemblySettings(class_names=("dog", "cat"))
+    settings = DataSettings(class_names=("dog", "cat"))
     ingest(project, ImageFolderSource(location=str(folder)), engine=ENGINE, settings=settings)
     again = RednessClassifier()
     found = classify(project, project.dataset(), again, engine=ENGINE)
@@ -186,7 +186,7 @@ def test_classify__logits(project):
 
 
 def test_classify__multi_label_thresholds(project, folder):
-    settings = AssemblySettings(task=Task.MULTI_LABEL)
+    settings = DataSettings(task=Task.MULTI_LABEL)
     ingest(project, ImageFolderSource(location=str(folder)), engine=ENGINE, settings=settings)
     found = classify(
         project,

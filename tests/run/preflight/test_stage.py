@@ -3,6 +3,7 @@ from preflight.worlds import NAMES, WAYS, write_images
 
 from weakspot.core.run import CheckState, PreflightCheck
 from weakspot.data.open_source import open_source
+from weakspot.data.settings import DataSettings
 from weakspot.models.onnx.classifier import OnnxClassifier
 from weakspot.run.preflight import stage
 from weakspot.run.preflight.stage import (
@@ -13,7 +14,10 @@ from weakspot.run.preflight.stage import (
     merge_checks,
     without_second_guess,
 )
-from weakspot.run.settings import DataSettings, PartSettings, Settings
+from weakspot.run.settings import (
+    PartSettings,
+    Settings,
+)
 from weakspot.store.project import ProjectStore
 
 SETTINGS = Settings(classifier=PartSettings(name="onnx", options={"path": "model.onnx"}))

@@ -9,13 +9,14 @@ from weakspot.core.failures import FailureCriterion
 from weakspot.core.repairs import ArmMeasurement, GroupChange, GroupKind, RepairArm
 from weakspot.core.run import no_progress
 from weakspot.core.slices import DataUse
+from weakspot.data.settings import DataSettings
 from weakspot.generate.generated_folder import generated_samples
 from weakspot.repair.strategies.synthetic import class_prompt, slice_prompts
 from weakspot.repair.synthetic_samples import with_synthetic
 from weakspot.run import loop
 from weakspot.run.naming import describe_slices
 from weakspot.run.preparation import Preparation
-from weakspot.run.settings import DataSettings, Settings
+from weakspot.run.settings import Settings
 from weakspot.run.stage_clock import StageClock, new_record
 from weakspot.store.project import ProjectStore
 from weakspot.testing.fakes import PlantedEmbedder, PlantedImageGenerator, planted_classifier

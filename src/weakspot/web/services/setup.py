@@ -19,6 +19,7 @@ from weakspot.data.hf_dataset import SHARD_EXTENSIONS
 from weakspot.data.image_folder import is_image_name
 from weakspot.data.images import UnreadableImageError, jpeg_of
 from weakspot.data.locations import TAR_EXTENSIONS, UnreadableLocationError, read_location
+from weakspot.data.settings import DataSettings
 from weakspot.data.source import Problems, SampleSource
 from weakspot.data.table_source import OneTableSource
 from weakspot.data.tables import TABLE_EXTENSIONS
@@ -26,7 +27,11 @@ from weakspot.project.new_settings import BY_SUFFIX, classifier_settings, recomm
 from weakspot.project.project import Project
 from weakspot.run.loop import open_data
 from weakspot.run.preflight.source_look import SourceLook, look_at_source
-from weakspot.run.settings import SETTINGS_FILE, DataSettings, PartSettings, Settings
+from weakspot.run.settings import (
+    SETTINGS_FILE,
+    PartSettings,
+    Settings,
+)
 from weakspot.run.settings_file import load_settings
 from weakspot.store.project import DATA_FOLDER, ProjectStore
 from weakspot.web.services.view import View

@@ -15,12 +15,16 @@ from weakspot.core.roles import Embedder
 from weakspot.core.run import StageProgress, no_stage_progress
 from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.data.embed import embed_phrases
+from weakspot.data.settings import DataSettings
 from weakspot.project.demo import network, untrained_head
 from weakspot.project.project import Project
 from weakspot.repair.training.trainer import HeadTrainer
 from weakspot.run.classification import classify
 from weakspot.run.embedding import choose_embedder, embed
-from weakspot.run.settings import DataSettings, PartSettings, Settings
+from weakspot.run.settings import (
+    PartSettings,
+    Settings,
+)
 from weakspot.run.wiring import build_classifier, build_engine
 from weakspot_lab.bench.images import (
     Photograph,

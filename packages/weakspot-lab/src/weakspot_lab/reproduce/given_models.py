@@ -5,9 +5,10 @@ from pathlib import Path
 
 from weakspot.core.errors import ConfigError
 from weakspot.core.roles import ImageGenerator
+from weakspot.data.settings import DataSettings
 from weakspot.project.new_settings import recommended_settings
 from weakspot.project.project import Project
-from weakspot.run.settings import SETTINGS_FILE, DataSettings
+from weakspot.run.settings import SETTINGS_FILE
 from weakspot.run.wiring import build_part
 from weakspot_lab.reproduce.expected_files import DataSet
 from weakspot_lab.reproduce.labelled_files import read_files
