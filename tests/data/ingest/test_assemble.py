@@ -16,7 +16,7 @@ def sample(key, *labels, content=None, **fields):
     )
 
 
-def assembled(samples, *, part_size=3, **settings):
+def assembled(samples, *, part_size=3, seed=0, **settings):
     def read_parts(columns):
         for start in range(0, len(samples), part_size):
             table = examined_table(samples[start : start + part_size])
@@ -26,7 +26,7 @@ def assembled(samples, *, part_size=3, **settings):
                 else table.select([one for one in columns if one in table.column_names])
             )
 
-    return assemble(read_parts, DataSettings(**settings), where="here")
+    return assemble(read_parts, DataSettings(**settings), where="here", seed=seed)
 
 
 def rows(assembly):
