@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from textwrap import wrap
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,27 +90,57 @@ LETTER = 6.6
 BOLD_LETTER = 7.6
 PLOT_WIDTH, PLOT_HEIGHT = 400.0, 240.0
 LEFT, TOP = 64.0, 34.0
+SLANT, DARK_FROM = 0.87, 0.55
+TARGET_COLOUR = PALETTE[1]
+BAR_WIDTH, BAR_STEP, BAR_THICKNESS = 170.0, 20.0, 14.0
+VALUE_WIDTH, GAP, EDGE, LINE = 104.0, 28.0, 8.0, 16.0
+MAX_NAME_LENGTH = 24
+TIME_WIDTH, TIME_STEP, TIME_THICKNESS = 460.0, 24.0, 16.0
 
 
-def heat_map(names: Sequence[str], values: Sequence[Sequence[float]], *, title: str) -> str:
-    """Return a square table of values in 0 to 1, darker for larger, with the number in every cell."""
-    margin = _text_width(names) + 12
-    side = CELL * len(names)
-    parts = []
-    for row, (name, line) in enumerate(zip(names, values, strict=True)):
-        middle = 30 + CELL * row + CELL / 2
-        parts.append(_text(margin - 6, middle + 4, name, anchor="end"))
-        parts.append(_text(margin + CELL * row + CELL / 2, 30 + side + 16, name, turned=True))
+def heat_map(
+    rows: Sequence[str],
+    values: Sequence[Sequence[float]],
+    *,
+    title: str,
+    columns: Sequence[str] | None = None,
+) -> str:
+    """Return a table of values in 0 to 1, darker for larger, with the number in every cell.
+
+    Args:
+        rows: names at the left.
+        values: one line a row.
+        title: above the table.
+        columns: names beneath, those of the rows if none are given.
+    """
+    beneath = rows if columns is None else columns
+    # Names beneath are slanted to the left, so a long one may begin before the first cell.
+    slanted = [
+        SLANT * LETTER * len(name) * 0.6 - CELL * number for number, name in enumerate(beneath)
+    ]
+    margin = max(_text_width(rows) + 12, *slanted, 0.0)
+    bottom = 30 + CELL * len(rows)
+    parts = [
+        _text(margin - 6, 30 + CELL * (number + 0.5) + 4, name, anchor="end")
+        for number, name in enumerate(rows)
+    ]
+    parts += [
+        _text(margin + CELL * (number + 0.5), bottom + 16, name, turned=True)
+        for number, name in enumerate(beneath)
+    ]
+    for row, line in enumerate(values):
+        middle = 30 + CELL * (row + 0.5) + 4
         for column, value in enumerate(line):
             left = margin + CELL * column
-            ink = "#ffffff" if value > 0.55 else "#1c1c1c"  # noqa: PLR2004 - where dark text stops being readable
+            ink = "#ffffff" if value > DARK_FROM else "#1c1c1c"
             parts.append(
                 f'<rect x="{left:.0f}" y="{30 + CELL * row}" width="{CELL - 2}" height="{CELL - 2}" fill="{_shade(value)}"/>'
             )
             parts.append(
-                _text(left + CELL / 2 - 1, middle + 4, f"{value:.2f}", anchor="middle", colour=ink)
+                _text(left + CELL / 2 - 1, middle, f"{value:.2f}", anchor="middle", colour=ink)
             )
-    return _drawing(margin + side + 12, 46 + side + _text_width(names), title, parts)
+    height = bottom + SLANT * _text_width(beneath) + 28
+    return _drawing(margin + CELL * len(beneath) + 12, height, title, parts)
 
 
 def interval_chart(
@@ -365,13 +396,213 @@ def _plot_bottom(n_series: int) -> float:
     return TOP + PLOT_HEIGHT + 50 + 18 * n_series
 
 
+@dataclass(frozen=True, kw_only=True)
+class LabelPanel:
+    """The wrong labels of one caption's images.
+
+    Args:
+        title: the caption.
+        n_images: how many images of it were classified.
+        counts: how many of them were given each wrong label.
+    """
+
+    title: str
+    n_images: int
+    counts: Mapping[str, int]
+
+    def rate(self, n_wrong: int) -> float:
+        """Return a count as a share of all images, 0 without images."""
+        return n_wrong / self.n_images if self.n_images else 0.0
+
+    def most_frequent(self, most: int, *, target: str | None) -> list[tuple[str, int]]:
+        """Return the most frequent wrong labels with their counts; the target is among them, in the last place if need be."""
+        ranked = sorted(
+            ((name, count) for name, count in self.counts.items() if count),
+            key=lambda one: (-one[1], one[0]),
+        )
+        shown = ranked[:most]
+        if target is None or any(name == target for name, _ in shown):
+            return shown
+        return [*shown[: most - 1], (target, self.counts.get(target, 0))]
+
+
+def label_bars(panels: Sequence[LabelPanel], *, target: str | None = None, most: int = 15) -> str:
+    """Return one panel a caption with a bar for each of its most frequent wrong labels, as a share of all its images.
+
+    All panels have the same scale. Beside a bar stand its rate and count, beneath a panel the rate of all failures.
+
+    Args:
+        panels: from left to right, usually the baseline and a discovered caption.
+        target: a wrong label that is looked for; it is highlighted, and shown even where it is rare or never given.
+        most: labels a panel.
+    """
+    shown = [panel.most_frequent(most, target=target) for panel in panels]
+    highest = (
+        max(
+            (
+                panel.rate(count)
+                for panel, bars in zip(panels, shown, strict=True)
+                for _, count in bars
+            ),
+            default=0.0,
+        )
+        or 1.0
+    )
+    margin = (
+        LETTER
+        * min(max((len(name) for bars in shown for name, _ in bars), default=0), MAX_NAME_LENGTH)
+        + 10
+    )
+    width = margin + BAR_WIDTH + VALUE_WIDTH
+    titles = [wrap(panel.title, width=int(width / LETTER)) or [""] for panel in panels]
+    top = EDGE + LINE * max(map(len, titles), default=1) + 10
+    bottom = top + BAR_STEP * max(map(len, shown), default=0) + 6
+    parts: list[str] = []
+    for number, (panel, lines, bars) in enumerate(zip(panels, titles, shown, strict=True)):
+        left = EDGE + number * (width + GAP)
+        parts += [
+            _text(left, EDGE + LINE * (row + 1) - 4, line, weight="600")
+            for row, line in enumerate(lines)
+        ]
+        parts += _bars(panel, bars, highest=highest, target=target, corner=(left + margin, top))
+        parts += [
+            _text(left, bottom + LINE * (row + 1), line, colour=QUIET)
+            for row, line in enumerate(_beneath(panel, bars))
+        ]
+    across = 2 * EDGE + len(panels) * (width + GAP) - (GAP if panels else 0.0)
+    return _svg(across, bottom + 2 * LINE + EDGE + 4, "Wrong labels by caption", parts)
+
+
+def _bars(
+    panel: LabelPanel,
+    bars: Sequence[tuple[str, int]],
+    *,
+    highest: float,
+    target: str | None,
+    corner: tuple[float, float],
+) -> list[str]:
+    left, top = corner
+    axis = f'<line x1="{left:.1f}" x2="{left:.1f}" y1="{top - 2:.1f}" y2="{top + BAR_STEP * len(bars):.1f}" stroke="{QUIET}"/>'
+    parts = [axis] if bars else []
+    for row, (name, count) in enumerate(bars):
+        is_target = name == target
+        length = max(BAR_WIDTH * panel.rate(count) / highest, 1.0 if count else 0.0)
+        place, baseline = top + BAR_STEP * row + 1, top + BAR_STEP * row + 12
+        colour, weight = (TARGET_COLOUR, "600") if is_target else (ACCENT, "400")
+        parts.append(_text(left - 6, baseline, _short(name), anchor="end", weight=weight))
+        parts.append(
+            f'<rect class="{"target" if is_target else "label"}" x="{left:.1f}" y="{place:.1f}" width="{length:.1f}" '
+            f'height="{BAR_THICKNESS:.0f}" fill="{colour}"><title>{escape(name)}</title></rect>'
+        )
+        parts.append(
+            _text(
+                left + length + 5,
+                baseline,
+                f"{fine_percent(panel.rate(count))} ({count})",
+                colour=QUIET,
+            )
+        )
+    return parts
+
+
+def _beneath(panel: LabelPanel, bars: Sequence[tuple[str, int]]) -> list[str]:
+    n_wrong = sum(panel.counts.values())
+    lines = [
+        f"{n_wrong} of {panel.n_images} images have a wrong label: {fine_percent(panel.rate(n_wrong))}"
+    ]
+    n_more = sum(1 for count in panel.counts.values() if count) - sum(
+        1 for _, count in bars if count
+    )
+    if n_more:
+        n_left = n_wrong - sum(count for _, count in bars)
+        lines.append(
+            f"{n_left} of them in {n_more} rarer {'label' if n_more == 1 else 'labels'}, not shown"
+        )
+    return lines
+
+
+def fine_percent(rate: float) -> str:
+    """Return a rate with two digits that say something, because failures can be very rare.
+
+    >>> [fine_percent(rate) for rate in (0.0, 0.0000022, 0.0064, 0.0815, 0.5, 1.0)]
+    ['0 %', '0.00022 %', '0.64 %', '8.2 %', '50 %', '100 %']
+    """
+    share = 100 * rate
+    if not share:
+        return "0 %"
+    n_decimals = max(1 - math.floor(math.log10(share)), 0)
+    return f"{share:.{n_decimals}f} %"
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= MAX_NAME_LENGTH else f"{name[: MAX_NAME_LENGTH - 1]}…"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimeBar:
+    """One stage.
+
+    Args:
+        name: written before the bar.
+        seconds: its length.
+        waiting: share of it that was spent waiting, from 0 to 1.
+        note: written behind it.
+    """
+
+    name: str
+    seconds: float
+    waiting: float = 0.0
+    note: str = ""
+
+
+def time_bars(bars: Sequence[TimeBar], *, title: str) -> str:
+    """Return the stages from top to bottom, each beginning where the one before ended; what was waited for is hollow."""
+    total = sum(bar.seconds for bar in bars)
+    axis = Axis.around([0.0, total], TIME_WIDTH)
+    margin = EDGE + LETTER * max((len(bar.name) for bar in bars), default=0) + 8
+    bottom = TOP + TIME_STEP * len(bars)
+    parts = [
+        f'<line x1="{margin + axis.place(value):.1f}" x2="{margin + axis.place(value):.1f}" y1="{TOP - 6}" y2="{bottom}" '
+        f'stroke="{QUIET}" stroke-opacity="0.3"/>'
+        + _text(
+            margin + axis.place(value), bottom + 14, f"{words} s", anchor="middle", colour=QUIET
+        )
+        for value, words in axis.ticks
+    ]
+    begun = 0.0
+    for number, bar in enumerate(bars):
+        parts += _bar(bar, begun, axis, margin, TOP + TIME_STEP * number)
+        begun += bar.seconds
+    longest = max((len(bar.note) for bar in bars), default=0)
+    width = margin + TIME_WIDTH + LETTER * longest + 2 * EDGE
+    return _drawing(width, bottom + 14 + EDGE, title, parts)
+
+
+def _bar(bar: TimeBar, begun: float, axis: Axis, margin: float, top: float) -> list[str]:
+    left = margin + axis.place(begun)
+    length = max(axis.place(bar.seconds), 1.0)
+    busy = length * (1.0 - min(max(bar.waiting, 0.0), 1.0))
+    box = f'y="{top:.0f}" height="{TIME_THICKNESS:.0f}"'
+    parts = [
+        _text(margin - 8, top + 12, bar.name, anchor="end"),
+        f'<rect x="{left:.1f}" {box} width="{length:.1f}" fill="none" stroke="{ACCENT}"/>',
+        f'<rect x="{left:.1f}" {box} width="{busy:.1f}" fill="{ACCENT}"/>',
+    ]
+    return [*parts, _text(left + length + 6, top + 12, bar.note, colour=QUIET)]
+
+
 def _drawing(width: float, height: float, title: str, parts: Sequence[str]) -> str:
+    """Return a chart beneath its title."""
     width = max(width, BOLD_LETTER * len(title) + 16)
+    return _svg(width, height, title, [_text(8, 16, title, weight="600"), *parts])
+
+
+def _svg(width: float, height: float, label: str, parts: Sequence[str]) -> str:
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" role="img" '
-        f'aria-label="{escape(title, quote=True)}" font-family="system-ui, sans-serif" font-size="{FONT}">'
+        f'aria-label="{escape(label, quote=True)}" font-family="system-ui, sans-serif" font-size="{FONT}">'
     )
-    return "\n".join([head, _text(8, 16, title, weight="600"), *parts, "</svg>"])
+    return "\n".join([head, *parts, "</svg>"])
 
 
 def _text(
@@ -397,92 +628,3 @@ def _shade(value: float) -> str:
     share = min(max(value, 0.0), 1.0)
     red, green, blue = (round(255 - share * (255 - end)) for end in (23, 72, 128))
     return f"#{red:02x}{green:02x}{blue:02x}"
-
-
-CELLS_TOP = 30.0
-EDGE = 12.0
-DARK_FROM = 0.55
-DARKEST = (23, 72, 128)
-WHITE, BLACK = "#ffffff", "#1c1c1c"
-SLANT = 0.87
-
-
-def rate_map(
-    rows: Sequence[str], columns: Sequence[str], values: Sequence[Sequence[float]], *, title: str
-) -> str:
-    """Return rows times columns of values in 0 to 1, darker for larger, with the number in every cell.
-
-    Args:
-        rows: names at the left.
-        columns: names beneath.
-        values: one line a row.
-        title: above the table.
-    """
-    left = LETTER * max(map(len, rows), default=0) + EDGE
-    bottom = CELLS_TOP + CELL * len(rows)
-    # Names beneath are slanted to the left, so a long one may begin before the first cell.
-    left = max(
-        [
-            left,
-            *(
-                SLANT * LETTER * len(name) * 0.6 - CELL * number
-                for number, name in enumerate(columns)
-            ),
-        ]
-    )
-    parts = [
-        _cell_text(left - 6, CELLS_TOP + CELL * (row + 0.5) + 4, name, anchor="end")
-        for row, name in enumerate(rows)
-    ]
-    for column, name in enumerate(columns):
-        across = left + CELL * (column + 0.5)
-        parts.append(
-            _cell_text(
-                across,
-                bottom + 14,
-                name,
-                anchor="end",
-                turn=f' transform="rotate(-60 {across:.0f} {bottom + 14:.0f})"',
-            )
-        )
-    for row, line in enumerate(values):
-        for column, value in enumerate(line):
-            across, down = left + CELL * column, CELLS_TOP + CELL * row
-            parts.append(
-                f'<rect x="{across:.0f}" y="{down:.0f}" width="{CELL - 2}" height="{CELL - 2}" fill="{_cell_colour(value)}"/>'
-            )
-            colour = WHITE if value > DARK_FROM else BLACK
-            parts.append(
-                _cell_text(
-                    across + CELL / 2 - 1,
-                    down + CELL / 2 + 4,
-                    f"{value:.2f}",
-                    anchor="middle",
-                    colour=colour,
-                )
-            )
-    width = max(left + CELL * len(columns) + EDGE, BOLD_LETTER * len(title) + 16)
-    height = bottom + SLANT * LETTER * max(map(len, columns), default=0) + 28
-    head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" role="img" '
-        f'aria-label="{escape(title, quote=True)}" font-family="system-ui, sans-serif" font-size="{FONT}">'
-    )
-    return "\n".join(
-        [
-            head,
-            f'<text x="8" y="16" fill="{INK}" font-weight="600">{escape(title)}</text>',
-            *parts,
-            "</svg>",
-        ]
-    )
-
-
-def _cell_text(
-    left: float, top: float, words: str, *, anchor: str, colour: str = INK, turn: str = ""
-) -> str:
-    return f'<text x="{left:.0f}" y="{top:.0f}" text-anchor="{anchor}" fill="{colour}"{turn}>{escape(words)}</text>'
-
-
-def _cell_colour(value: float) -> str:
-    share = min(max(value, 0.0), 1.0)
-    return "#" + "".join(f"{round(255 - share * (255 - end)):02x}" for end in DARKEST)

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from PIL import Image, ImageOps
 
-from weakspot.data.bar_charts import LabelPanel, label_bars
-from weakspot.data.charts import interval_chart
+from weakspot.data.charts import LabelPanel, interval_chart, label_bars
 from weakspot.data.image_grid import labelled_grid
 from weakspot.generate.counterfactuals import (
     CounterfactualRate,

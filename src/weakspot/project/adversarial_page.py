@@ -6,8 +6,7 @@ from pathlib import Path
 from PIL import Image
 
 from weakspot.core.evidence import Share
-from weakspot.data.bar_charts import LabelPanel, label_bars
-from weakspot.data.charts import rate_map
+from weakspot.data.charts import LabelPanel, heat_map, label_bars
 from weakspot.data.image_grid import labelled_grid
 from weakspot.generate.adversarial import AdversarialSet, ClassYield, write_record
 from weakspot.generate.distances import SetDistance
@@ -194,12 +193,12 @@ def _transfer_parts(matrix: TransferMatrix | None) -> Iterator[str]:
     if matrix is None:
         return
     yield "<h2>Other classifiers</h2>"
-    yield f"<figure>{rate_map(matrix.sets, matrix.models, matrix.rates(), title='Share that is wrong')}</figure>"
-    top = rate_map(
+    yield f"<figure>{heat_map(matrix.sets, matrix.rates(), title='Share that is wrong', columns=matrix.models)}</figure>"
+    top = heat_map(
         matrix.sets,
-        matrix.models,
         matrix.rates(of_top=True),
         title="Share whose true label is not among the 3 likeliest",
+        columns=matrix.models,
     )
     yield f"<figure>{top}</figure>"
     rows = [

@@ -15,7 +15,7 @@ from typing import Any
 
 from weakspot.core.machine import waited_seconds
 from weakspot.core.run import RunRecord, StageRecord
-from weakspot.data.bar_charts import TimeBar, time_bars
+from weakspot.data.charts import TimeBar, time_bars
 from weakspot.run.settings import Settings
 from weakspot.store.atomic import write_bytes
 from weakspot.store.project import ProjectStore

@@ -2,7 +2,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from weakspot.data.bar_charts import TARGET_COLOUR, LabelPanel, label_bars, percent
+from weakspot.data.charts import TARGET_COLOUR, LabelPanel, fine_percent, label_bars
 
 SVG = "{http://www.w3.org/2000/svg}"
 BASELINE = LabelPanel(
@@ -78,5 +78,5 @@ def test_label_bars__nothing_failed():
 @pytest.mark.parametrize(
     ("rate", "words"), [(0.0000022, "0.00022 %"), (0.09996, "10.0 %"), (0.999, "100 %")]
 )
-def test_percent__rare_rates_keep_two_digits(rate, words):
-    assert percent(rate) == words
+def test_fine_percent__rare_rates_keep_two_digits(rate, words):
+    assert fine_percent(rate) == words

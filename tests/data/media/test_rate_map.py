@@ -1,13 +1,18 @@
 from xml.etree import ElementTree
 
-from weakspot.data.charts import rate_map
+from weakspot.data.charts import heat_map
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def test_rate_map__every_cell_has_its_number_and_its_colour():
+def test_heat_map__every_cell_has_its_number_and_its_colour():
     tree = ElementTree.fromstring(
-        rate_map(["set & one"], ["first", "second", "third"], [[0.0, 0.5, 1.0]], title="Shares <t>")
+        heat_map(
+            ["set & one"],
+            [[0.0, 0.5, 1.0]],
+            title="Shares <t>",
+            columns=["first", "second", "third"],
+        )
     )
     texts = [node.text for node in tree.iter(f"{SVG}text")]
     assert texts == ["Shares <t>", "set & one", "first", "second", "third", "0.00", "0.50", "1.00"]
@@ -18,9 +23,11 @@ def test_rate_map__every_cell_has_its_number_and_its_colour():
     assert len({cell.get("x") for cell in cells}) == 3
 
 
-def test_rate_map__long_names_stay_inside():
+def test_heat_map__long_names_stay_inside():
     tree = ElementTree.fromstring(
-        rate_map(["s"], ["a very long name of a classifier indeed", "b"], [[0.1, 0.2]], title="t")
+        heat_map(
+            ["s"], [[0.1, 0.2]], title="t", columns=["a very long name of a classifier indeed", "b"]
+        )
     )
     slanted = next(node for node in tree.iter(f"{SVG}text") if node.text.startswith("a very"))
     # The name goes down and to the left at 60 degrees: half its length to the left.

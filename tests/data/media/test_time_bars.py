@@ -1,7 +1,7 @@
 import re
 from xml.etree import ElementTree
 
-from weakspot.data.bar_charts import TimeBar, time_bars
+from weakspot.data.charts import TimeBar, time_bars
 
 
 def _boxes(drawn):
