@@ -131,7 +131,8 @@ def test_report__dismissed_slice__is_no_finding_and_listed_with_reason(record):
     document = build_document(dismissed)
     assert document.findings == ()
     (one,) = document.dismissed
-    assert (one.slice_id, one.by, one.reason) == (green.slice_id, "Ada <b>", "labels | are wrong")
+    assert one.slice_ == green
+    assert (one.decision.by, one.decision.reason) == ("Ada <b>", "labels | are wrong")
     for text in (render_html(document), render_markdown(document), render_json(document)):
         assert "are wrong" in text
     assert "People dismissed 1 slice: “apple: green”." in document.card.caveats

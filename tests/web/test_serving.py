@@ -9,7 +9,14 @@ from weakspot.core.errors import ConfigError
 from weakspot.project.project import Project
 from weakspot.store.project import ProjectStore
 from weakspot.web.auth.login import set_owner_password
-from weakspot.web.serving import ServeRequest, has_display, open_state, read_token, serve_project
+from weakspot.web.serving import (
+    ServeRequest,
+    has_display,
+    listen,
+    open_state,
+    read_token,
+    serve_project,
+)
 
 
 @pytest.fixture
@@ -34,6 +41,16 @@ def test_serve_project__port_taken__said_with_its_number(folder):
         taken.listen()
         port = taken.getsockname()[1]
         assert f"The port {port} is taken" in _refused(folder, port=port).what
+
+
+def test_listen__server_ended_while_a_page_was_open__may_start_again_at_once():
+    with listen("127.0.0.1", 0) as first:
+        port = first.getsockname()[1]
+        with socket.create_connection(("127.0.0.1", port)) as page:
+            first.accept()[0].close()
+            assert page.recv(1) == b""
+    with listen("127.0.0.1", port) as again:
+        assert again.getsockname()[1] == port
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.7", "example.org"])

@@ -97,10 +97,9 @@ def comparison_lines(predictions: Sequence[RepairResult]) -> str:
     lines.append(
         "  > chosen   * baseline   ! more than chance (p at most 0.05, over all that was measured here)"
     )
-    for given in compared.given:
-        spread = given.spread
+    for title, given, spread in compared.given:
         lines += _wrap(
-            f"{given.title}, over groups by class and {given.column}: worst {100 * spread.worst_before:.0f} → "
+            f"{title}, over groups by class and {given.column}: worst {100 * spread.worst_before:.0f} → "
             f"{100 * spread.worst_after:.0f} %, overall {100 * given.overall_before:.0f} → {100 * given.overall_after:.0f} %, "
             f"gap {100 * spread.gap_before:.0f} → {100 * spread.gap_after:.0f}",
             "  ",

@@ -16,12 +16,12 @@ from pydantic import JsonValue, TypeAdapter
 
 from weakspot.core.bounds import SliceOrder
 from weakspot.core.evidence import Share
+from weakspot.core.record import Record
 from weakspot.core.run import MethodRecord, RunRecord
 from weakspot.report import wording
 from weakspot.report.findings import (
-    DismissedSlice,
     Finding,
-    TestedSlice,
+    RefusedSlice,
     count_sentence,
     dismissed_slices,
     finding,
@@ -90,14 +90,14 @@ class ReportDocument:
     headline: str
     summary: tuple[str, ...]
     findings: tuple[Finding, ...]
-    not_confirmed: tuple[TestedSlice, ...]
+    not_confirmed: tuple[RefusedSlice, ...]
     repairs: tuple[RepairSection, ...]
     methods: tuple[MethodRecord, ...]
     correction: str
     record: RunRecord
     card: ModelCard
     classes: tuple[ClassAccuracy, ...] = ()
-    dismissed: tuple[DismissedSlice, ...] = ()
+    dismissed: tuple[RefusedSlice, ...] = ()
     settings: tuple[tuple[str, str], ...] = field(default=())
     strategies: StrategyComparison | None = None
     image_note: str = ""
@@ -280,14 +280,27 @@ def render_json(document: ReportDocument) -> str:
         "left": list(document.left),
         "not_confirmed": [
             {
-                "title": item.title,
-                "method": item.method,
+                "title": item.slice_.title,
+                "method": item.slice_.method,
                 "verdict": item.verdict,
-                "evidence": item.evidence.model_dump(mode="json"),
+                "evidence": _json(item.evidence),
             }
             for item in document.not_confirmed
         ],
-        "dismissed": [_dismissed_content(item) for item in document.dismissed],
+        "dismissed": [
+            {
+                "title": item.slice_.title,
+                "slice_id": item.slice_.slice_id,
+                "method": item.slice_.method,
+                "verdict": item.verdict,
+                "by": item.decision.by,
+                "time": item.decision.time,
+                "reason": item.decision.reason,
+                "evidence": _json(item.evidence),
+            }
+            for item in document.dismissed
+            if item.decision is not None
+        ],
         "model_card": _card_content(document.card),
         "class_findings": [one.model_dump(mode="json") for one in document.record.class_findings],
         "advice": [one.model_dump(mode="json") for one in document.record.advice],
@@ -301,12 +314,8 @@ def render_json(document: ReportDocument) -> str:
     return json.dumps(content, ensure_ascii=False, indent=2) + "\n"
 
 
-def _dismissed_content(item: DismissedSlice) -> dict[str, Any]:
-    content = dataclasses.asdict(dataclasses.replace(item, evidence=None))
-    return {
-        **content,
-        "evidence": None if item.evidence is None else item.evidence.model_dump(mode="json"),
-    }
+def _json(record: Record | None) -> Any:
+    return None if record is None else record.model_dump(mode="json")
 
 
 def _card_content(card: ModelCard) -> dict[str, Any]:
@@ -315,7 +324,7 @@ def _card_content(card: ModelCard) -> dict[str, Any]:
         "evaluation": list(card.evaluation),
         "samples_by_split": {} if card.data is None else dict(card.data.n_by_split),
         "criterion": card.criterion,
-        "accuracy": None if card.accuracy is None else card.accuracy.model_dump(mode="json"),
+        "accuracy": _json(card.accuracy),
         "per_class": {one.class_name: one.right.model_dump(mode="json") for one in card.per_class},
         "worst_slice": None if card.worst is None else card.worst.slice_id,
         "known_failures": list(card.known_failures),
@@ -338,17 +347,13 @@ def _repair_content(item: RepairSection) -> dict[str, Any]:
                 "share": "formerly right, still right"
                 if row.is_clean
                 else "former failures, now right",
-                "arms": [
-                    None if share is None else share.model_dump(mode="json") for share in row.shares
-                ],
+                "arms": [_json(share) for share in row.shares],
             }
             for row in item.accounting
         ],
-        "aftermath": None
-        if item.looked_again is None
-        else item.looked_again.model_dump(mode="json"),
+        "aftermath": _json(item.looked_again),
         "calibration": item.calibration,
-        "labelling": None if item.request is None else item.request.model_dump(mode="json"),
+        "labelling": _json(item.request),
         "needs": [need.model_dump(mode="json") for need in item.needs],
         "files": list(item.files),
         "notes": list(item.notes),
@@ -367,12 +372,8 @@ def _strategies_content(compared: StrategyComparison | None) -> list[dict[str, A
             else {"arm": row.rival[0], **(_move_content(row.rival[1]) or {})},
             "rest_of_class": _move_content(row.on_rest),
             "overall": _move_content(row.overall),
-            "spread": None
-            if row.arm is None or row.arm.spread is None
-            else row.arm.spread.model_dump(mode="json"),
-            "given_groups": None
-            if row.arm is None or row.arm.given is None
-            else row.arm.given.model_dump(mode="json"),
+            "spread": None if row.arm is None else _json(row.arm.spread),
+            "given_groups": None if row.arm is None else _json(row.arm.given),
             "got_worse": list(row.got_worse),
             "n_lower": row.n_lower,
             "note": row.note,

@@ -1,6 +1,6 @@
 """Confirmed slices, and the others, with everything a report says of them, and their curves as small charts."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from weakspot.core.evidence import Evidence, Measurement, Verdict
@@ -179,47 +179,25 @@ class Finding(SliceSentences):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DismissedSlice:
-    """One slice that a person dismissed.
+class RefusedSlice:
+    """One slice that is no finding: it was not confirmed, or a person dismissed it.
 
     Args:
-        title: its name.
-        slice_id: which slice.
-        method: who found it.
+        slice_: which slice.
         verdict: what its evidence says, in words; empty if it has none.
-        by: who dismissed it.
-        time: when, ISO 8601.
-        reason: in that person's words.
         evidence: the figures, None if it was never measured.
+        decision: who dismissed it and why, None if nobody did.
     """
 
-    title: str
-    slice_id: str
-    method: str
+    slice_: FailureSlice
     verdict: str
-    by: str
-    time: str
-    reason: str
     evidence: Evidence | None
+    decision: Decision | None = None
 
-
-@dataclass(frozen=True, kw_only=True)
-class TestedSlice:
-    """One slice that was not confirmed.
-
-    Args:
-        title: its name.
-        method: who found it.
-        verdict: in words.
-        was_tested: whether it has a p-value.
-        evidence: the figures.
-    """
-
-    title: str
-    method: str
-    verdict: str
-    was_tested: bool
-    evidence: Evidence
+    @property
+    def was_tested(self) -> bool:
+        """Return whether it has a p-value."""
+        return self.evidence is not None and self.evidence.verdict is Verdict.NOT_CONFIRMED
 
 
 def finding(
@@ -275,22 +253,18 @@ def slice_sentences(
     )
 
 
-def dismissed_slices(record: RunRecord) -> tuple[DismissedSlice, ...]:
+def dismissed_slices(record: RunRecord) -> tuple[RefusedSlice, ...]:
     """Return the slices that people dismissed and nobody restored, oldest decision first."""
     known = record.slices_by_id()
     evidence = {entry.slice_id: entry for entry in record.evidence}
     return tuple(
-        DismissedSlice(
-            title=known[slice_id].title,
-            slice_id=slice_id,
-            method=known[slice_id].method,
+        RefusedSlice(
+            slice_=known[slice_id],
             verdict=wording.VERDICT_WORDS[evidence[slice_id].verdict]
             if slice_id in evidence
             else "",
-            by=decision.by,
-            time=decision.time,
-            reason=decision.reason,
             evidence=evidence.get(slice_id),
+            decision=decision,
         )
         for slice_id, decision in record.dismissed().items()
         if slice_id in known
@@ -332,7 +306,7 @@ def _also_found(slice_id: str, record: RunRecord) -> Iterator[str]:
             yield wording.title_with_method(other)
 
 
-def unconfirmed_slices(record: RunRecord) -> tuple[TestedSlice, ...]:
+def unconfirmed_slices(record: RunRecord) -> tuple[RefusedSlice, ...]:
     """Return the slices that were neither confirmed nor dismissed, smallest q-value first and those without a test last."""
     dismissed = record.dismissed()
     others = [
@@ -350,21 +324,14 @@ def unconfirmed_slices(record: RunRecord) -> tuple[TestedSlice, ...]:
         ),
     )
     known = record.slices_by_id()
-    return tuple(_test(entry, known) for entry in ordered)
-
-
-def _test(entry: Evidence, known: Mapping[str, FailureSlice]) -> TestedSlice:
-    found = known[entry.slice_id]
-    verdict = wording.VERDICT_WORDS[entry.verdict]
-    if entry.same_as is not None:
-        verdict = f"{verdict}: {known[entry.same_as].title}"
-    was_tested = entry.verdict is Verdict.NOT_CONFIRMED
-    return TestedSlice(
-        title=found.title,
-        method=found.method,
-        verdict=verdict,
-        was_tested=was_tested,
-        evidence=entry,
+    return tuple(
+        RefusedSlice(
+            slice_=known[entry.slice_id],
+            verdict=wording.VERDICT_WORDS[entry.verdict]
+            + ("" if entry.same_as is None else f": {known[entry.same_as].title}"),
+            evidence=entry,
+        )
+        for entry in ordered
     )
 
 

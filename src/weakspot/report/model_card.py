@@ -7,7 +7,7 @@ from weakspot.core.evidence import Share, Verdict
 from weakspot.core.repairs import GroupKind
 from weakspot.core.run import RunRecord
 from weakspot.report import wording
-from weakspot.report.findings import DismissedSlice, Finding
+from weakspot.report.findings import Finding, RefusedSlice
 from weakspot.report.repairs import RepairSection, slice_warning, worse_sentences
 
 MAX_NAMED = 8
@@ -103,7 +103,7 @@ def model_card(
     findings: Sequence[Finding],
     *,
     repairs: Sequence[RepairSection] = (),
-    dismissed: Sequence[DismissedSlice] = (),
+    dismissed: Sequence[RefusedSlice] = (),
     data: DataFacts | None = None,
 ) -> ModelCard:
     facts = record.classifier
@@ -176,7 +176,7 @@ def _repairs(sections: Sequence[RepairSection]) -> Iterator[str]:
 def _caveats(
     record: RunRecord,
     findings: Sequence[Finding],
-    dismissed: Sequence[DismissedSlice],
+    dismissed: Sequence[RefusedSlice],
     data: DataFacts | None,
 ) -> Iterator[str]:
     verdicts = [entry.verdict for entry in record.evidence]
@@ -195,7 +195,7 @@ def _caveats(
     if doubted:
         yield f"Labels look wrong in {_named(doubted)}: there the failures may be the labels'."
     if dismissed:
-        yield f"People dismissed {wording.count(len(dismissed), 'slice')}: {_named([one.title for one in dismissed])}."
+        yield f"People dismissed {wording.count(len(dismissed), 'slice')}: {_named([one.slice_.title for one in dismissed])}."
 
 
 def _named(names: Sequence[str]) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from weakspot.core.evidence import Interval, Spread
+from weakspot.core.evidence import GivenGroups, Interval, Spread
 from weakspot.core.repairs import GroupChange, GroupKind, RepairArm, RepairResult
 from weakspot.core.statistics import adjusted_p_values
 from weakspot.report.repairs import fallen_groups, labelling_sentence, main_arm
@@ -103,17 +103,6 @@ class StrategyRow:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GivenRow:
-    """One strategy over the groups that somebody named in a column."""
-
-    title: str
-    column: str
-    overall_before: float
-    overall_after: float
-    spread: Spread
-
-
-@dataclass(frozen=True, kw_only=True)
 class StrategyComparison:
     """Strategies side by side, all measured on the same samples.
 
@@ -130,16 +119,10 @@ class StrategyComparison:
     n_slices: int
 
     @property
-    def given(self) -> tuple[GivenRow, ...]:
-        """Return the rows that were measured over given groups."""
+    def given(self) -> tuple[tuple[str, GivenGroups, Spread], ...]:
+        """Return title and figures of the rows that were measured over groups that somebody named in a column."""
         return tuple(
-            GivenRow(
-                title=row.title,
-                column=row.arm.given.column,
-                overall_before=row.arm.given.overall_before,
-                overall_after=row.arm.given.overall_after,
-                spread=row.arm.given.spread,
-            )
+            (row.title, row.arm.given, row.arm.given.spread)
             for row in self.rows
             if row.arm is not None
             and row.arm.given is not None

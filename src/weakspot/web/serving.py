@@ -85,7 +85,7 @@ def serve_project(request: ServeRequest, *, say: Say) -> None:
     project = workspace.project
     with contextlib.closing(open_state(project, request.state_url)) as state:
         owner_token = _owner_token(request, address, state)
-        with contextlib.closing(_listen(request.host, request.port)) as listening:
+        with contextlib.closing(listen(request.host, request.port)) as listening:
             address = replace(address, port=int(listening.getsockname()[1]))
             jobs = JobRunner(folder=project.folder, state=state)
             with contextlib.closing(jobs):
@@ -164,7 +164,7 @@ def _owner_token(request: ServeRequest, address: ServerAddress, state: StateStor
     )
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int) -> socket.socket:
     """Return a socket that listens; it is taken before anything is printed."""
     try:
         family, kind, protocol, _, place = socket.getaddrinfo(
