@@ -74,8 +74,8 @@ def _examine(raw: RawSample, look: Look | None) -> ExaminedSample | QuarantinedS
     return ExaminedSample(
         raw=raw if stamp == raw.stamp else replace(raw, stamp=stamp),
         content_hash=digest,
-        width=decoded.width,
-        height=decoded.height,
+        width=decoded.size[0],
+        height=decoded.size[1],
         notes=decoded.notes,
         moment=decoded.moment,
     )

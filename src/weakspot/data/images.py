@@ -342,15 +342,13 @@ class DecodedImage:
 
     Args:
         image: RGB with 8 bits a channel; smaller than the full image when it was decoded scaled.
-        width: pixels of the full image after orientation.
-        height: pixels of the full image after orientation.
+        size: width and height of the full image after orientation, in pixels.
         notes: what had to be handled, for example `exif-rotated`, `cmyk`, `16-bit`, `animated`.
         moment: when it was taken and by which camera (`weakspot.data.images`), 0 if it does not say.
     """
 
     image: Image.Image
-    width: int
-    height: int
+    size: tuple[int, int]
     notes: tuple[str, ...] = ()
     moment: int = 0
 
@@ -409,13 +407,10 @@ def _decode(
     rgb, mode_notes = to_rgb(loaded)
     if orientation != UPRIGHT or turned_by_reader:
         notes += ("exif-rotated",)
-    if is_sideways(orientation):
-        width, height = height, width
     exif = image.info.get("exif")
     return DecodedImage(
         image=upright(rgb, orientation),
-        width=width,
-        height=height,
+        size=(height, width) if is_sideways(orientation) else (width, height),
         notes=notes + mode_notes,
         moment=moment_of(exif) if isinstance(exif, bytes) else 0,
     )

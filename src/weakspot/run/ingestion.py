@@ -38,7 +38,6 @@ from weakspot.run.wiring import build_thread_engine
 from weakspot.store import atomic
 from weakspot.store.images import (
     KNOWN_COLUMNS,
-    LATER_COLUMNS,
     ImagePack,
     KnownImage,
     KnownImages,
@@ -119,14 +118,7 @@ class IncrementalExamination:
             self.n_new += has_image and not images and not raw.reason
             return raw
         self.n_taken += 1
-        return ExaminedSample(
-            raw=raw,
-            content_hash=same.content_hash,
-            width=same.width,
-            height=same.height,
-            notes=same.notes,
-            moment=same.moment,
-        )
+        return same.examined(raw)
 
 
 def _stamp_as(reading: RemoteReading, location: str) -> str | None:
@@ -149,7 +141,7 @@ def reuse_examined(earlier: list[SampleParts], folder: Path) -> Iterator[Increme
 
 def _tables(earlier: list[SampleParts]) -> Iterator[pa.Table]:
     for parts in earlier:
-        yield from parts.readable_tables(KNOWN_COLUMNS, LATER_COLUMNS)
+        yield from parts.readable_tables(KNOWN_COLUMNS)
 
 
 TABLES_VERSION = 2

@@ -9,7 +9,6 @@ from pydantic import ValidationError
 from weakspot.core.samples import BOOK_VERSION, AttributeBook
 from weakspot.store import atomic
 
-EARLIER_COLUMNS = {"had_vector": "had_embedding", "meta.picture size": "meta.image size"}
 BOOK_FILE, COLUMNS_FILE = "book.json", "columns.arrow"
 LATEST_FILE = "attributes.json"
 
@@ -47,8 +46,7 @@ class ColumnCache:
             return None
         if book.book_version != BOOK_VERSION or columns.num_rows != n_rows:
             return None
-        names = [EARLIER_COLUMNS.get(name, name) for name in columns.column_names]
-        return ShelvedColumns(book=book, columns=columns.rename_columns(names))
+        return ShelvedColumns(book=book, columns=columns)
 
     def written(self, key: str) -> int:
         """Return when a key was last written, in nanoseconds; 0 if it is not there."""

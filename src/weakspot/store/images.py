@@ -13,9 +13,10 @@ import numpy as np
 import pyarrow as pa
 
 from weakspot.core.arrays import AnyArray
+from weakspot.core.dataset import ExaminedSample, RawSample
 
 FULL_PACK_BYTES = 1 << 30
-PACK_NAME = re.compile(r"(?:images|pictures)-(\d{4})\.bin")
+PACK_NAME = re.compile(r"images-(\d{4})\.bin")
 PACK_SCHEME = "weakspot-pack:"
 
 
@@ -92,13 +93,19 @@ class ImagePack:
         return position.length == 0 or (path.exists() and path.stat().st_size >= position.length)
 
     def _path(self, shard: int) -> Path:
-        earlier = self.folder / f"pictures-{shard:04d}.bin"
-        return earlier if earlier.exists() else self.folder / f"images-{shard:04d}.bin"
+        return self.folder / f"images-{shard:04d}.bin"
 
 
-KNOWN_COLUMNS = ("location", "content_hash", "width", "height", "notes", "stamp", "reason")
-LATER_COLUMNS = ("moment",)
-"""Columns that parts of earlier versions do not have."""
+KNOWN_COLUMNS = (
+    "location",
+    "content_hash",
+    "width",
+    "height",
+    "notes",
+    "stamp",
+    "reason",
+    "moment",
+)
 
 BUCKET_ROWS = 1 << 18
 MAX_BUCKETS = 256
@@ -117,28 +124,31 @@ _RECORD = np.dtype(
 _UNKNOWN_STAMP = 0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class KnownImage:
     """What was found out about an image.
 
     Args:
-        content_hash: 32 hexadecimal digits.
-        width: pixels after orientation.
-        height: pixels after orientation.
+        record: as it lies in its bucket.
         notes: what had to be handled.
-        stamp: number of its stamp, 0 where it had none.
-        moment: when it was taken and by which camera, 0 if it does not say.
     """
 
-    content_hash: str
-    width: int
-    height: int
+    record: np.void
     notes: tuple[str, ...]
-    stamp: int
-    moment: int = 0
 
     def has_stamp(self, stamp: str | None) -> bool:
-        return stamp is not None and self.stamp == _number(stamp)
+        return stamp is not None and int(self.record["stamp"]) == _number(stamp)
+
+    def examined(self, raw: RawSample) -> ExaminedSample:
+        """Return what examining a sample with this image gives."""
+        return ExaminedSample(
+            raw=raw,
+            content_hash=self.record["content"].tobytes().hex(),
+            width=int(self.record["width"]),
+            height=int(self.record["height"]),
+            notes=self.notes,
+            moment=int(self.record["moment"]),
+        )
 
 
 class KnownImages:
@@ -163,7 +173,11 @@ class KnownImages:
         found = []
         while start < len(hashes) and int(hashes[start]) == high:
             if int(records[start]["low"]) == low:
-                found.append(self._image(records[start]))
+                found.append(
+                    KnownImage(
+                        record=records[start], notes=self._notes[int(records[start]["notes"])]
+                    )
+                )
             start += 1
         return found
 
@@ -180,22 +194,12 @@ class KnownImages:
                 self._buckets[number] = (hashes, np.memmap(records, dtype=_RECORD, mode="r"))
         return self._buckets[number]
 
-    def _image(self, record: np.void) -> KnownImage:
-        return KnownImage(
-            content_hash=record["content"].tobytes().hex(),
-            width=int(record["width"]),
-            height=int(record["height"]),
-            notes=self._notes[int(record["notes"])],
-            stamp=int(record["stamp"]),
-            moment=int(record["moment"]),
-        )
-
 
 def write_known(tables: Iterable[pa.Table], folder: Path, *, n_rows: int) -> KnownImages:
     """Write what examined samples tell into buckets.
 
     Args:
-        tables: with the `KNOWN_COLUMNS`, and the `LATER_COLUMNS` where they have them.
+        tables: with the `KNOWN_COLUMNS`.
         folder: an empty folder.
         n_rows: about how many rows there are.
     """
@@ -224,10 +228,7 @@ def write_known(tables: Iterable[pa.Table], folder: Path, *, n_rows: int) -> Kno
 
 
 def _records(table: pa.Table, notes: dict[tuple[str, ...], int]) -> Iterator[tuple[object, ...]]:
-    columns = [
-        table.column(name).to_pylist() if name in table.column_names else [None] * table.num_rows
-        for name in (*KNOWN_COLUMNS, *LATER_COLUMNS)
-    ]
+    columns = [table.column(name).to_pylist() for name in KNOWN_COLUMNS]
     for location, content, width, height, noted, stamp, reason, moment in zip(
         *columns, strict=True
     ):

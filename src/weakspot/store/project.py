@@ -1,8 +1,8 @@
-"""The project folder: where everything is, who may write, which layout it has, and steps from an older layout to today's."""
+"""The project folder: where everything is, who may write, and which layout it has."""
 
 import hashlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar
@@ -10,7 +10,6 @@ from typing import ClassVar
 from weakspot.core.dataset import Dataset
 from weakspot.core.errors import StoreError
 from weakspot.store import atomic
-from weakspot.store import atomic as lock
 from weakspot.store.array_files import folder_name
 from weakspot.store.corrections import CorrectionFile
 from weakspot.store.embeddings import EmbeddingCache, PredictionCache
@@ -20,30 +19,17 @@ from weakspot.store.samples import SampleParts, SampleTables
 SCHEMA_VERSION = 2
 FORMAT_FILE = "format.json"
 CURRENT_FILE = "current.json"
-FLAT_TABLES = ("samples.parquet", "quarantine.parquet", "duplicates.parquet", "dataset.json")
-FLAT_KEY = "from-version-0"
-RENAMED_FOLDERS = {
-    "vectors": "embeddings",
-    "outcomes": "predictions",
-    "drawing-results": "generation-results",
-    "drawn": "generated",
-    "generated/pictures": "generated/images",
-    "generated/vectors": "generated/embeddings",
-    "generated/outcomes": "generated/predictions",
-}
 
 
-def layout_version(data: Path) -> int:
-    """Return the layout version of a data folder.
+def check_layout(data: Path) -> None:
+    """Refuse a data folder of another layout than today's.
 
     Raises:
-        StoreError: if it was made by a newer weakspot, or the version cannot be read.
+        StoreError: if another weakspot made it, or its layout cannot be read.
     """
     path = data / FORMAT_FILE
-    if not path.exists():
-        return 0
-    version = atomic.read_json(path).get("schema_version")
-    if not isinstance(version, int) or version < 1:
+    version = atomic.read_json(path).get("schema_version") if path.exists() else 0
+    if not isinstance(version, int) or (path.exists() and version < 1):
         raise atomic.damaged(path, "it does not name a schema version")
     if version > SCHEMA_VERSION:
         raise StoreError(
@@ -51,37 +37,12 @@ def layout_version(data: Path) -> int:
             where=str(data),
             fix="Upgrade weakspot: pip install --upgrade weakspot",
         )
-    return version
-
-
-def migrate(data: Path) -> None:
-    """Bring a data folder to today's layout, one version after the other; the caller holds the lock."""
-    for version in range(layout_version(data), SCHEMA_VERSION):
-        MIGRATIONS[version](data)
-        write_version(data, version + 1)
-
-
-def write_version(data: Path, version: int) -> None:
-    atomic.write_json(data / FORMAT_FILE, {"schema_version": version})
-
-
-def _tables_into_folder(data: Path) -> None:
-    target = data / "tables" / FLAT_KEY
-    target.mkdir(parents=True, exist_ok=True)
-    for name in FLAT_TABLES:
-        if (data / name).exists():
-            (data / name).rename(target / name)
-    if (target / "dataset.json").exists():
-        atomic.write_json(data / CURRENT_FILE, {"tables": FLAT_KEY})
-
-
-def _rename_folders(data: Path) -> None:
-    for old, new in RENAMED_FOLDERS.items():
-        if (data / old).is_dir() and not (data / new).exists():
-            (data / old).rename(data / new)
-
-
-MIGRATIONS: dict[int, Callable[[Path], None]] = {0: _tables_into_folder, 1: _rename_folders}
+    if version < SCHEMA_VERSION:
+        raise StoreError(
+            f"The project was written by an earlier weakspot (layout {version}; this one reads {SCHEMA_VERSION}).",
+            where=str(data),
+            fix="Move it elsewhere and run `weakspot ingest` again.",
+        )
 
 
 DATA_FOLDER, EMBEDDINGS_FOLDER, GENERATED_FOLDER = ".weakspot", "embeddings", "generated"
@@ -103,16 +64,17 @@ class ProjectStore:
     def __init__(self, root: Path) -> None:
         self.root = root.absolute()
         self.data = self.root / DATA_FOLDER
-        self._corrections = CorrectionFile(self.root)
+        self.corrections = CorrectionFile(self.root)
+        """The file of labels that people corrected."""
         self._depth = 0
         self._guard = threading.RLock()
 
     @classmethod
     def open(cls, root: Path | str) -> "ProjectStore":
-        """Open a project that exists, bringing it to today's layout if it is older.
+        """Open a project that exists.
 
         Raises:
-            StoreError: if there is none, it is damaged, or a newer weakspot wrote it.
+            StoreError: if there is none, it is damaged, or a weakspot with another layout wrote it.
         """
         project = cls(Path(root))
         if not project.data.is_dir():
@@ -121,9 +83,7 @@ class ProjectStore:
                 where=str(project.root),
                 fix="Run `weakspot ingest` first.",
             )
-        if layout_version(project.data) < SCHEMA_VERSION:
-            with project.writing():
-                migrate(project.data)
+        check_layout(project.data)
         return project
 
     @classmethod
@@ -131,9 +91,9 @@ class ProjectStore:
         """Open a project, making its folders if they are not there yet."""
         data = Path(root) / DATA_FOLDER
         try:
-            if not data.is_dir():
-                data.mkdir(parents=True, exist_ok=True)
-                write_version(data, SCHEMA_VERSION)
+            data.mkdir(parents=True, exist_ok=True)
+            if not any(data.iterdir()):
+                atomic.write_json(data / FORMAT_FILE, {"schema_version": SCHEMA_VERSION})
                 atomic.write_bytes(data / ".gitignore", b"*\n")
         except OSError as error:
             raise StoreError(
@@ -155,7 +115,7 @@ class ProjectStore:
             if self._depth:
                 yield
                 return
-            with lock.exclusive(self.data / "lock", patience=max(patience, self.least_patience)):
+            with atomic.exclusive(self.data / "lock", patience=max(patience, self.least_patience)):
                 self._depth += 1
                 try:
                     self._remove_leftovers()
@@ -218,11 +178,6 @@ class ProjectStore:
                 fix="Run `weakspot ingest` first.",
             )
         return self.corrections.read().apply(tables.dataset())
-
-    @property
-    def corrections(self) -> CorrectionFile:
-        """Return the file of labels that people corrected."""
-        return self._corrections
 
     def tables_key(self) -> str:
         """Return which samples, under which labels, the project works with; empty before the first ingest."""

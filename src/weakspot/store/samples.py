@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path, PurePath
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -27,7 +27,6 @@ from weakspot.store.array_files import ArrayWriter, mapped
 from weakspot.store.images import PACK_SCHEME, ImagePack, PackPosition
 
 PROJECT_SCHEME = "weakspot-project:"
-LOOKED_AT = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,13 +58,9 @@ class Places:
         return locations
 
     def real(self, locations: pa.Array) -> pa.Array:
-        """Return locations on this machine; those that an earlier version stored whole are looked for where the project is now."""
+        """Return locations on this machine."""
         locations = _with_start(locations, PACK_SCHEME, f"{self.packs}{os.sep}")
-        if not self.folder:
-            return locations
-        locations = _with_start(locations, PROJECT_SCHEME, self.folder)
-        earlier = self._earlier_folder(locations)
-        return locations if earlier is None else _with_start(locations, earlier, self.folder)
+        return _with_start(locations, PROJECT_SCHEME, self.folder) if self.folder else locations
 
     def _own_names(self) -> tuple[str, ...]:
         if self.root is None:
@@ -73,24 +68,6 @@ class Places:
         given = f"{self.root}{os.sep}"
         names = {self.folder, f"{os.path.realpath(self.root)}{os.sep}"}
         return tuple(names | {given}) if os.path.isabs(given) else tuple(names)
-
-    def _earlier_folder(self, locations: pa.Array) -> str | None:
-        """Return the folder that the project was in when it stored whole places, None if they are right or cannot be found here."""
-        looked_at = locations.drop_null()
-        step = max(1, len(looked_at) // LOOKED_AT)
-        paths = [str(one) for one in looked_at[::step].to_pylist()] if len(looked_at) else []
-        plain = [path for path in paths if os.path.isabs(path) and "#bytes=" not in path]
-        if not plain or any(os.path.exists(path) for path in plain):
-            return None
-        return next(filter(None, (self._moved_from(path) for path in plain)), None)
-
-    def _moved_from(self, path: str) -> str | None:
-        """Return what stood before the longest end of a path that is found in the project folder."""
-        parts: Sequence[str] = PurePath(path).parts
-        for cut in range(1, len(parts)):
-            if os.path.exists(os.path.join(self.folder, *parts[cut:])):
-                return f"{os.path.join(*parts[:cut])}{os.sep}"
-        return None
 
 
 def _with_start(locations: pa.Array, old: str, new: str) -> pa.Array:
@@ -265,10 +242,10 @@ class SampleTables:
 
     def quarantine(self) -> pa.Table:
         """Return the samples that were set aside: key, location, reason, detail."""
-        return _read_parquet(self.folder / "quarantine.parquet")
+        return _read(self.folder / "quarantine.parquet")
 
     def duplicates(self) -> pa.Table:
-        return _read_parquet(self.folder / "duplicates.parquet")
+        return _read(self.folder / "duplicates.parquet")
 
     def _prediction(self, name: str, n_samples: int) -> AnyArray | None:
         path = self.folder / f"{name}.npy"
@@ -332,16 +309,6 @@ def _open_mapped(path: Path) -> pa.Table | None:
         return pa.ipc.open_file(pa.memory_map(str(path))).read_all()
     except (OSError, pa.ArrowException):
         return None
-
-
-def _read_parquet(path: Path) -> pa.Table:
-    import pyarrow.parquet as pq
-
-    try:
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            return file.read()
-    except (OSError, pa.ArrowException) as error:
-        raise atomic.damaged(path, str(error)) from error
 
 
 SOURCE_FILE = "source.json"
@@ -455,16 +422,11 @@ class SampleParts:
         for part in self._parts:
             yield _read(part.path, columns)
 
-    def readable_tables(
-        self, columns: Sequence[str], later: Sequence[str] = ()
-    ) -> Iterator[pa.Table]:
-        """Yield every part that can be read and has these columns, whatever became of the others; for use by a later reading.
-
-        Later columns are yielded where a part has them.
-        """
+    def readable_tables(self, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Yield every part that can be read and has these columns, also of a reading that was never finished."""
         for path in sorted(self.folder.glob("part-*.parquet")):
             try:
-                table = _read(path, [*columns, *later])
+                table = _read(path, columns)
             except StoreError:
                 continue
             if set(columns) <= set(table.column_names):
@@ -493,7 +455,7 @@ class SampleParts:
             number, reached = number + 1, part.stop
 
 
-def _read(path: Path, columns: Sequence[str] | None) -> pa.Table:
+def _read(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     import pyarrow.parquet as pq
 
     try:
@@ -505,7 +467,7 @@ def _read(path: Path, columns: Sequence[str] | None) -> pa.Table:
 
 def _sound_part(path: Path) -> Part | None:
     try:
-        marks = _read(path, None).schema.metadata or {}
+        marks = _read(path).schema.metadata or {}
         shard, length = marks[PACK_KEY].split(b":")
         pack = PackPosition(shard=int(shard), length=int(length))
         return Part(path=path, start=int(marks[START_KEY]), stop=int(marks[STOP_KEY]), pack=pack)
