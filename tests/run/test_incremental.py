@@ -15,7 +15,6 @@ from weakspot.data.remote import RemoteReading, reading_as
 from weakspot.data.settings import DataSettings
 from weakspot.run.ingestion import ingest
 from weakspot.run.model_map import FlushPolicy
-from weakspot.store.images import write_known
 from weakspot.store.project import ProjectStore
 
 ENGINE = LocalEngine(n_workers=2)
@@ -215,19 +214,3 @@ def test_ingest__images_taken_within_seconds_are_said_also_of_known_ones(project
         settings=DataSettings(group="none"),
     )
     assert told.burst_note == ""
-
-
-def test_write_known__parts_of_an_earlier_version_have_no_moment(tmp_path):
-    table = pa.table(
-        {
-            "location": ["a.jpg"],
-            "content_hash": ["0" * 32],
-            "width": [4],
-            "height": [3],
-            "notes": [[]],
-            "stamp": ["1 x"],
-            "reason": pa.array([None], pa.string()),
-        }
-    )
-    (found,) = write_known([table], tmp_path, n_rows=1).at("a.jpg")
-    assert (found.width, found.moment) == (4, 0)

@@ -7,8 +7,8 @@ from weakspot.store.array_files import (
     CHECKED_FILE,
     KEY_TYPE,
     ODD,
-    CheckedFile,
     KeyIndex,
+    Shard,
     mark_of,
     read_checked,
     write_checked,
@@ -17,14 +17,18 @@ from weakspot.store.array_files import (
 
 @pytest.fixture
 def written(tmp_path):
-    files = {
-        "one": CheckedFile(
-            mark=(5, 7), width=3, keys=np.array([b"a" * 16, b"b" * 16], dtype=KEY_TYPE)
-        ),
-        "empty": CheckedFile(mark=(1, 1), width=3, keys=np.empty(0, dtype=KEY_TYPE)),
-        "two": CheckedFile(mark=(6, 8), width=4, keys=np.array([b"c" * 16], dtype=KEY_TYPE)),
-    }
-    write_checked(tmp_path, files)
+    shards = [
+        ("one", (5, 7), 3, [b"a" * 16, b"b" * 16]),
+        ("empty", (1, 1), 3, []),
+        ("two", (6, 8), 4, [b"c" * 16]),
+    ]
+    write_checked(
+        tmp_path,
+        [
+            Shard(path=tmp_path / name, mark=mark, width=width, keys=np.array(keys, dtype=KEY_TYPE))
+            for name, mark, width, keys in shards
+        ],
+    )
     return tmp_path / CHECKED_FILE
 
 

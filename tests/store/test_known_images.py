@@ -1,6 +1,7 @@
 import pyarrow as pa
 import pytest
 
+from weakspot.core.dataset import ExaminedSample, RawSample
 from weakspot.store import images
 from weakspot.store.images import KNOWN_COLUMNS, PACK_SCHEME, write_known
 
@@ -17,8 +18,13 @@ def table(rows):
         "notes": pa.array([["cmyk"] * (row[1] % 3) for row in rows], pa.list_(pa.string())),
         "stamp": pa.array([row[2] for row in rows], pa.string()),
         "reason": pa.array([row[3] for row in rows], pa.string()),
+        "moment": pa.array([None] * len(rows), pa.int64()),
     }
     return pa.table(columns).select(list(KNOWN_COLUMNS))
+
+
+def _width(image):
+    return image.examined(RawSample(key="any")).width
 
 
 @pytest.mark.parametrize("bucket_rows", [1, 40, 1 << 18])
@@ -28,12 +34,14 @@ def test_at__every_location_in_any_number_of_drawers(tmp_path, monkeypatch, buck
     known = write_known([table(rows[:300]), table(rows[300:])], tmp_path, n_rows=500)
     for location, number, stamp, _ in rows:
         (found,) = known.at(location)
-        assert (found.content_hash, found.width, found.height) == (
-            f"{number:032x}",
-            number,
-            number + 1,
+        raw = RawSample(key=location)
+        assert found.examined(raw) == ExaminedSample(
+            raw=raw,
+            content_hash=f"{number:032x}",
+            width=number,
+            height=number + 1,
+            notes=("cmyk",) * (number % 3),
         )
-        assert found.notes == ("cmyk",) * (number % 3)
         assert found.has_stamp(stamp)
         assert not found.has_stamp("another")
     assert known.at("/data/500.jpg") == []
@@ -46,8 +54,8 @@ def test_at__several_readings_of_a_location(tmp_path):
         n_rows=3,
     )
     found = known.at("a")
-    assert {one.width for one in found} == {1, 3}
-    assert [one.width for one in found if one.has_stamp("new")] == [3]
+    assert {_width(image) for image in found} == {1, 3}
+    assert [_width(image) for image in found if image.has_stamp("new")] == [3]
 
 
 def test_at__without_a_stamp_it_is_known_but_never_the_same(tmp_path):
@@ -71,5 +79,5 @@ def test_with_content__images_that_the_source_held(tmp_path):
         n_rows=1,
     )
     (found,) = known.with_content(f"{7:032x}")
-    assert found.width == 7
+    assert _width(found) == 7
     assert known.with_content(f"{8:032x}") == []

@@ -39,25 +39,6 @@ def test_places__beside_the_project__move_with_it(folder):
     assert stored == "weakspot-project:../pictures/a.jpg"
 
 
-def test_places__stored_whole_by_an_earlier_version__found_by_the_end_of_the_path(folder, tmp_path):
-    old = [f"{folder}/photos/{name}" for name in ("a.jpg", "b.jpg", "gone.jpg")]
-    moved = tmp_path / "moved"
-    shutil.move(folder, moved)
-    found = _places(moved).real(pa.array(old)).to_pylist()
-    assert found == [f"{moved}/photos/{name}" for name in ("a.jpg", "b.jpg", "gone.jpg")]
-
-
-def test_places__still_where_they_were__a_copy_reads_the_first_ones(folder, tmp_path):
-    shutil.copytree(folder, tmp_path / "copy")
-    old = [f"{folder}/photos/a.jpg", None]
-    assert _places(tmp_path / "copy").real(pa.array(old)).to_pylist() == old
-
-
-def test_places__nowhere_to_be_found__stay_as_they_are(folder):
-    old = ["/gone/photos/x.jpg", "/gone/y.jpg#bytes=1-2"]
-    assert _places(folder).real(pa.array(old)).to_pylist() == old
-
-
 def test_places__packs__become_paths(folder):
     packed = pa.array(["weakspot-pack:g/images-0000.bin#bytes=0-4"])
     assert _places(folder).real(packed).to_pylist() == [

@@ -94,3 +94,24 @@ def test_predictions__kept_apart_by_classifier(tmp_path):
     project.predictions("net@1").append(key, np.array([[0.25, 0.75]], dtype=np.float32), None)
     assert project.predictions("net@1").missing(key).tolist() == [False]
     assert project.predictions("net@2").missing(key).tolist() == [True]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ('{"schema_version": 99}', r"newer weakspot \(layout 99; this one reads up to 2\)"),
+        ('{"schema_version": 1}', r"earlier weakspot \(layout 1; this one reads 2\)"),
+        (None, r"earlier weakspot \(layout 0"),
+        ("", "damaged"),
+        ("{}", "damaged"),
+        ('{"schema_version": "1"}', "damaged"),
+        ('{"schema_version": 0}', "damaged"),
+    ],
+)
+def test_open__another_layout_is_refused(tmp_path, content, said):
+    path = ProjectStore.create(tmp_path).data / "format.json"
+    path.unlink() if content is None else path.write_text(content)
+    with pytest.raises(StoreError, match=said):
+        ProjectStore.open(tmp_path)
+    with pytest.raises(StoreError, match=said):
+        ProjectStore.create(tmp_path)

@@ -9,7 +9,7 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -282,18 +282,32 @@ CHECKED_FILE = "checked.keys"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class CheckedFile:
-    """What is known of a file of rows.
+class Shard:
+    """One file of records, read and found sound.
 
     Args:
-        mark: its size and time of change when it was read.
-        width: numbers in a row.
+        path: where it is; its name has its number, in the order they were written.
         keys: packed content hashes of its rows [n].
+        width: numbers in a row.
+        mark: its size and time of change when it was read.
     """
 
-    mark: tuple[int, int]
-    width: int
+    path: Path
     keys: AnyArray
+    width: int
+    mark: tuple[int, int]
+
+    @property
+    def number(self) -> int:
+        return int(self.path.name.split("-")[1])
+
+    def rows(self) -> FloatArray:
+        """Return the rows [n, width] as a memory map."""
+        return np.asarray(mapped(self.path)["row"])
+
+    def numbers(self) -> FloatArray:
+        """Return the records as numbers [n, 4 + width], memory-mapped; the first four are the key."""
+        return record_numbers(self.path)
 
 
 def mark_of(path: Path) -> tuple[int, int]:
@@ -305,8 +319,8 @@ def mark_of(path: Path) -> tuple[int, int]:
     return facts.st_size, facts.st_mtime_ns
 
 
-def read_checked(folder: Path) -> dict[str, CheckedFile]:
-    """Return what is known of files by name; nothing if that was never written or is damaged."""
+def read_checked(folder: Path) -> dict[str, Shard]:
+    """Return the shards that were noted by name; nothing if that was never written or is damaged."""
     try:
         with (folder / CHECKED_FILE).open("rb") as stream:
             checksum, line = int(stream.readline(), 16), stream.readline()
@@ -316,7 +330,8 @@ def read_checked(folder: Path) -> dict[str, CheckedFile]:
         head = json.loads(line)
         stops = np.cumsum([int(entry["rows"]) for entry in head["files"]]).tolist()
         return {
-            str(entry["name"]): CheckedFile(
+            str(entry["name"]): Shard(
+                path=folder / str(entry["name"]),
                 mark=(int(entry["size"]), int(entry["changed"])),
                 width=int(entry["width"]),
                 keys=keys[stop - int(entry["rows"]) : stop],
@@ -327,25 +342,23 @@ def read_checked(folder: Path) -> dict[str, CheckedFile]:
         return {}
 
 
-def write_checked(folder: Path, files: Mapping[str, CheckedFile]) -> None:
+def write_checked(folder: Path, shards: Sequence[Shard]) -> None:
+    """Note shards that were found sound."""
     listed: list[dict[str, str | int]] = [
         {
-            "name": name,
-            "size": one.mark[0],
-            "changed": one.mark[1],
-            "width": one.width,
-            "rows": len(one.keys),
+            "name": shard.path.name,
+            "size": shard.mark[0],
+            "changed": shard.mark[1],
+            "width": shard.width,
+            "rows": len(shard.keys),
         }
-        for name, one in files.items()
+        for shard in shards
     ]
     line = json.dumps({"files": listed}).encode() + b"\n"
-    checksum = zlib.crc32(line)
-    for one in files.values():
-        checksum = zlib.crc32(_bytes(one.keys), checksum)
+    keys = _bytes(together([shard.keys for shard in shards]))
     with atomic.replacing(folder / CHECKED_FILE) as temporary, temporary.open("wb") as stream:
-        stream.write(f"{checksum:08x}\n".encode() + line)
-        for one in files.values():
-            stream.write(_bytes(one.keys))
+        stream.write(f"{zlib.crc32(keys, zlib.crc32(line)):08x}\n".encode() + line)
+        stream.write(keys)
 
 
 def together(parts: Sequence[AnyArray]) -> AnyArray:

@@ -21,8 +21,8 @@ from weakspot.store.array_files import (
     BLOCK_BYTES,
     KEY_TYPE,
     ArrayWriter,
-    CheckedFile,
     KeyIndex,
+    Shard,
     checked_records,
     folder_name,
     grow,
@@ -30,7 +30,6 @@ from weakspot.store.array_files import (
     mark_of,
     packed_hashes,
     read_checked,
-    record_numbers,
     together,
     write_checked,
     write_records,
@@ -43,33 +42,6 @@ MATRIX_NAME = re.compile(
 FULL_SHARD_ROWS = 65_536
 MANY_SHARDS = 16
 MAX_OPEN = 16
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Shard:
-    """One file of rows, read and found sound.
-
-    Args:
-        path: where it is.
-        number: shards are numbered in the order they were written.
-        keys: packed content hashes of its rows [n].
-        width: numbers in a row.
-        mark: its size and time of change.
-    """
-
-    path: Path
-    number: int
-    keys: AnyArray
-    width: int
-    mark: tuple[int, int]
-
-    def rows(self) -> FloatArray:
-        """Return the rows [n, width] as a memory map."""
-        return np.asarray(mapped(self.path)["row"])
-
-    def numbers(self) -> FloatArray:
-        """Return the records as numbers [n, 4 + width], memory-mapped; the first four are the key."""
-        return record_numbers(self.path)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -104,21 +76,17 @@ class EmbeddingCache:
 
     def append(self, keys: AnyArray, rows: FloatArray) -> None:
         """Store rows [n, width]; they are on disk when this returns."""
-        if not len(keys):
-            return
+        if len(keys):
+            self._write_shard(keys, rows)
+
+    def _write_shard(self, keys: AnyArray, rows: FloatArray) -> None:
         shards = self._sound_shards()
         self._check_width(rows.shape[1])
         self._sign()
         number = shards[-1].number + 1 if shards else 0
         path = write_records(self.folder, f"shard-{number:06d}", keys, rows)
         own = np.array(keys, dtype=KEY_TYPE)
-        shards.append(
-            Shard(path=path, number=number, keys=own, width=rows.shape[1], mark=mark_of(path))
-        )
-
-    def note_checked(self) -> None:
-        """Note which files were found sound, so that they need not be read in full when the cache is opened again."""
-        self._write_checked()
+        shards.append(Shard(path=path, keys=own, width=rows.shape[1], mark=mark_of(path)))
 
     def shards(self) -> tuple[Shard, ...]:
         """Return the files of the cache, in the order they were written; a key may be in two of them."""
@@ -158,7 +126,7 @@ class EmbeddingCache:
         self._check_width(width)
         self._sign()
         # Before the matrix: whoever finds that writes nothing more, and so would not clean up after an interrupted note.
-        self._write_checked()
+        self.note_checked()
         chosen = np.arange(width) if columns is None else columns
         found = KeyIndex(self.keys()).positions(keys)
         n_missing = int((found < 0).sum())
@@ -188,7 +156,10 @@ class EmbeddingCache:
             keys = together([shard.keys for shard in group])
             is_first = KeyIndex(keys).positions(keys) == np.arange(len(keys))
             kept = np.flatnonzero(is_first & (known.positions(keys) < 0))
-            self.append(keys[kept], np.concatenate([shard.rows() for shard in group])[kept])
+            if len(kept):
+                self._write_shard(
+                    keys[kept], np.concatenate([shard.rows() for shard in group])[kept]
+                )
             for shard in group:
                 shard.path.unlink(missing_ok=True)
             gone = {shard.number for shard in group}
@@ -208,34 +179,28 @@ class EmbeddingCache:
             self._shards = [shard for shard in found if shard is not None]
         return self._shards
 
-    def _read_shard(self, path: Path, known: CheckedFile | None) -> Shard | None:
-        """Return a shard, or None after removing it when it is not what was written: its rows are then made anew.
+    def _read_shard(self, path: Path, known: Shard | None) -> Shard | None:
+        """Return a shard, or None after removing it when it is not what was written: its rows are then computed again.
 
         Args:
             path: of the shard.
-            known: what was found when it was last read in full; if it has not changed since, it is not read again.
+            known: what it was when it was last read in full; if it has not changed since, it is not read again.
         """
         name, mark = SHARD_NAME.fullmatch(path.name), mark_of(path)
         if name and known and known.mark == mark:
-            return Shard(
-                path=path, number=int(name[1]), keys=known.keys, width=known.width, mark=mark
-            )
+            return known
         records = checked_records(path, int(name[2], 16)) if name else None
-        if name is None or records is None:
+        if records is None:
             path.unlink(missing_ok=True)
             return None
-        keys, width = records
-        return Shard(path=path, number=int(name[1]), keys=keys, width=width, mark=mark)
+        return Shard(path=path, keys=records[0], width=records[1], mark=mark)
 
-    def _write_checked(self) -> None:
+    def note_checked(self) -> None:
+        """Note which files were found sound, so that they need not be read in full when the cache is opened again."""
         shards = self._sound_shards()
-        now = {
-            shard.path.name: CheckedFile(mark=shard.mark, width=shard.width, keys=shard.keys)
-            for shard in shards
-        }
-        before = {name: one.mark for name, one in read_checked(self.folder).items()}
-        if before != {name: one.mark for name, one in now.items()}:
-            write_checked(self.folder, now)
+        before = {name: shard.mark for name, shard in read_checked(self.folder).items()}
+        if before != {shard.path.name: shard.mark for shard in shards}:
+            write_checked(self.folder, shards)
 
     def _check_width(self, width: int) -> None:
         others = {shard.width for shard in self._sound_shards()} - {width}
@@ -390,19 +355,17 @@ class PredictionLayout:
     n_classes: int
     n_features: int
 
+    @property
+    def width(self) -> int:
+        return self.n_classes + self.n_features
 
-class PredictionCache:
-    """Probabilities and features of one classifier; both of a sample are stored in one step.
+    @property
+    def feature_columns(self) -> IntArray:
+        return np.arange(self.n_classes, self.width)
 
-    Args:
-        folder: where they are; made on first write.
-        identity: id of the classifier.
-    """
 
-    def __init__(self, folder: Path, *, identity: str) -> None:
-        self.folder = folder
-        self.identity = identity
-        self._rows = EmbeddingCache(folder, identity=identity)
+class PredictionCache(EmbeddingCache):
+    """Probabilities and features of one classifier; both of a sample are stored in one step, as one row."""
 
     @property
     def layout(self) -> PredictionLayout | None:
@@ -410,41 +373,21 @@ class PredictionCache:
         path = self.folder / LAYOUT_FILE
         if not path.exists():
             return None
-        found = atomic.read_json(path)
-        n_classes, n_features = found.get("n_classes"), found.get("n_features")
+        stored = atomic.read_json(path)
+        n_classes, n_features = stored.get("n_classes"), stored.get("n_features")
         if not isinstance(n_classes, int) or not isinstance(n_features, int):
             raise atomic.damaged(path, "it does not say how many classes and features there are")
         return PredictionLayout(n_classes=n_classes, n_features=n_features)
 
-    def keys(self) -> AnyArray:
-        """Return the keys for which something is stored [n]; one may occur twice."""
-        return self._rows.keys()
-
-    def missing(self, keys: AnyArray) -> BoolArray:
-        """Return for which keys [n] nothing is stored yet."""
-        return self._rows.missing(keys)
-
-    def append(
-        self, keys: AnyArray, probabilities: FloatArray, features: FloatArray | None = None
-    ) -> None:
+    def append(self, keys: AnyArray, rows: FloatArray, features: FloatArray | None = None) -> None:
+        """Store probabilities [n, c] and features [n, d]; they are on disk when this returns."""
         if not len(keys):
             return
-        self._settle(
-            PredictionLayout(
-                n_classes=probabilities.shape[1],
-                n_features=0 if features is None else features.shape[1],
-            )
+        n_features = 0 if features is None else features.shape[1]
+        self._settle(PredictionLayout(n_classes=rows.shape[1], n_features=n_features))
+        self._write_shard(
+            keys, rows if features is None else np.hstack([rows, features]).astype(np.float32)
         )
-        self._rows.append(
-            keys,
-            probabilities
-            if features is None
-            else np.hstack([probabilities, features]).astype(np.float32),
-        )
-
-    def compact(self) -> None:
-        """Merge many small files into few large ones."""
-        self._rows.compact()
 
     def probabilities(self, keys: AnyArray, columns: IntArray) -> AlignedMatrix | None:
         """Return probabilities [n, c] in the order of keys, their columns in the given order; None if nothing is stored."""
@@ -453,49 +396,46 @@ class PredictionCache:
     def features(self, keys: AnyArray) -> AlignedMatrix | None:
         """Return features [n, d] in the order of keys; None if the classifier gives none."""
         layout = self.layout
-        if layout is None or not layout.n_features:
-            return None
-        return self._align(
-            keys, "features", np.arange(layout.n_classes, layout.n_classes + layout.n_features)
+        return (
+            None
+            if layout is None or not layout.n_features
+            else self._align(keys, "features", layout.feature_columns)
         )
 
     def is_complete(self, keys: AnyArray, columns: IntArray) -> bool:
         """Return whether the matrices for these keys are there and lack nothing; cheap."""
-        found = self._rows.matrix(keys, name="probabilities", columns=columns)
-        return found is not None and found.n_missing == 0
+        matrix = self.matrix(keys, name="probabilities", columns=columns)
+        return matrix is not None and matrix.n_missing == 0
 
     def refresh(self, keys: AnyArray, columns: IntArray) -> None:
+        """Write the matrices for these keys."""
         layout = self.layout
-        if layout is None:
-            return
-        width = layout.n_classes + layout.n_features
-        if layout.n_features:
-            own = np.arange(layout.n_classes, width)
-            self._rows.materialise(keys, width=width, name="features", columns=own)
-        self._rows.materialise(keys, width=width, name="probabilities", columns=columns)
+        if layout is not None and layout.n_features:
+            self.materialise(
+                keys, width=layout.width, name="features", columns=layout.feature_columns
+            )
+        if layout is not None:
+            self.materialise(keys, width=layout.width, name="probabilities", columns=columns)
 
     def _align(self, keys: AnyArray, name: str, columns: IntArray) -> AlignedMatrix | None:
         layout = self.layout
         if layout is None:
             return None
-        found = self._rows.matrix(keys, name=name, columns=columns)
-        if found is None:
-            found = self._rows.materialise(
-                keys, width=layout.n_classes + layout.n_features, name=name, columns=columns
-            )
-        return found
+        return self.matrix(keys, name=name, columns=columns) or self.materialise(
+            keys, width=layout.width, name=name, columns=columns
+        )
 
-    def _settle(self, given: PredictionLayout) -> None:
+    def _settle(self, layout: PredictionLayout) -> None:
         stored = self.layout
         if stored is None:
             self.folder.mkdir(parents=True, exist_ok=True)
             atomic.write_json(
                 self.folder / LAYOUT_FILE,
-                {"n_classes": given.n_classes, "n_features": given.n_features},
+                {"n_classes": layout.n_classes, "n_features": layout.n_features},
             )
-        elif stored != given:
+        elif stored != layout:
             raise StoreError(
-                f"{self.identity!r} now gives {given.n_classes} probabilities and {given.n_features} features a sample, "
+                f"{self.identity!r} now gives {layout.n_classes} probabilities and {layout.n_features} features a sample, "
                 f"but gave {stored.n_classes} and {stored.n_features} before under the same id.",
                 where=str(self.folder),
                 fix="Give the changed classifier another id, or delete this folder.",

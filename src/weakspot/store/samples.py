@@ -11,8 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -96,31 +95,21 @@ class TableWriter:
 
     Args:
         folder: an empty folder.
+        open_files: closes the files.
         n_samples: how many samples will come.
         places: how locations are stored.
     """
 
-    def __init__(self, folder: Path, *, n_samples: int, places: Places) -> None:
+    def __init__(
+        self, folder: Path, open_files: ExitStack, *, n_samples: int, places: Places
+    ) -> None:
         self._folder = folder
+        self._open = open_files
         self._places = places
         self._n_samples = n_samples
         self._samples: Any = None
         self._waiting: list[pa.Table] = []
         self._arrays: dict[str, ArrayWriter] = {}
-        self._open = ExitStack()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if error is None and self._samples is not None:
-            self._write_waiting()
-        self._open.__exit__(kind, error, trace)
 
     def add(self, samples: pa.Table, predictions: Mapping[str, AnyArray]) -> None:
         """Write a batch of samples; `predictions` has the same names (see `PREDICTION_FILES`) for every batch."""
@@ -144,11 +133,11 @@ class TableWriter:
                 )
         self._waiting.append(samples)
         if sum(table.num_rows for table in self._waiting) >= GROUP_ROWS:
-            self._write_waiting()
+            self.flush()
         for name, rows in predictions.items():
             self._arrays[name].write(rows)
 
-    def _write_waiting(self) -> None:
+    def flush(self) -> None:
         if self._waiting:
             self._samples.write_table(pa.concat_tables(self._waiting).combine_chunks())
         self._waiting = []
@@ -207,19 +196,16 @@ class SampleTables:
         """Yield a writer; the tables appear all at once when the block ends without an error."""
         self.folder.parent.mkdir(parents=True, exist_ok=True)
         atomic.remove(self.folder)
-        with atomic.replacing(self.folder) as temporary:
+        with atomic.replacing(self.folder) as temporary, ExitStack() as open_files:
             temporary.mkdir()
-            with TableWriter(temporary, n_samples=n_samples, places=self.places) as writer:
-                yield writer
+            writer = TableWriter(temporary, open_files, n_samples=n_samples, places=self.places)
+            yield writer
+            writer.flush()
 
     def dataset(self) -> Dataset:
         """Return the data set with the predictions that came with it; columns are memory-mapped."""
         facts = self.facts
-        class_names, task, n_samples = (
-            facts.get("class_names"),
-            facts.get("task"),
-            facts.get("n_samples"),
-        )
+        class_names, task, n_samples = map(facts.get, ("class_names", "task", "n_samples"))
         if (
             not isinstance(class_names, list)
             or not isinstance(n_samples, int)
@@ -229,15 +215,15 @@ class SampleTables:
                 self.folder / DATASET_FILE,
                 "it does not name the classes, the task and the number of samples",
             )
-        table = self._mapped_samples(n_samples)
-        arrays = {name: self._prediction(name, n_samples) for name in PREDICTION_FILES}
+        paths = {name: self.folder / f"{name}.npy" for name in PREDICTION_FILES}
+        arrays: dict[str, Any] = {
+            name: mapped(path, n_rows=n_samples) for name, path in paths.items() if path.exists()
+        }
         return Dataset(
             class_names=tuple(str(name) for name in class_names),
             task=Task(str(task)),
-            table=table,
-            predictions=arrays["predictions"],
-            predicted_matrix=arrays["predicted_matrix"],
-            probabilities=arrays["probabilities"],
+            table=self._mapped_samples(n_samples),
+            **arrays,
         )
 
     def quarantine(self) -> pa.Table:
@@ -246,10 +232,6 @@ class SampleTables:
 
     def duplicates(self) -> pa.Table:
         return _read(self.folder / "duplicates.parquet")
-
-    def _prediction(self, name: str, n_samples: int) -> AnyArray | None:
-        path = self.folder / f"{name}.npy"
-        return mapped(path, n_rows=n_samples) if path.exists() else None
 
     def _mapped_samples(self, n_samples: int) -> pa.Table:
         path = (
