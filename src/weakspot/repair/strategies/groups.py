@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from weakspot.core.arrays import BoolArray, IntArray, generator
-from weakspot.core.bounds import Count, check_bounds
+from weakspot.core.bounds import Count
 from weakspot.core.dataset import Dataset
-from weakspot.core.errors import ConfigError, NotEnoughDataError
+from weakspot.core.errors import NotEnoughDataError
 from weakspot.core.heads import (
     RepairMaterial,
     TrainingSelection,
@@ -21,10 +21,11 @@ from weakspot.core.heads import (
     value_groups,
 )
 from weakspot.core.slices import FailureSlice
+from weakspot.repair.strategies.strategy import ColumnStrategy, Strategy
 
 
 @dataclass(frozen=True, kw_only=True)
-class SubsampleRepairer:
+class SubsampleRepairer(ColumnStrategy):
     """Trains on as many samples of every group as the smallest has, drawn by lot; a group is a class and a value of a column.
 
     After Kirichenko, Izmailov and Wilson, *Last Layer Re-Training is Sufficient for Robustness to Spurious Correlations* (2023).
@@ -41,15 +42,7 @@ class SubsampleRepairer:
     '10 samples of each group by class and colour: 32 groups, 7 of them smaller, 296 samples.'
     """
 
-    column: str
     least: Count = 10
-
-    is_baseline = False
-
-    def __post_init__(self) -> None:
-        """Refuse settings that cannot mean anything."""
-        _refuse_no_column(self.column)
-        check_bounds(self)
 
     def select(self, slices: Sequence[FailureSlice], material: RepairMaterial) -> TrainingSelection:
         del slices
@@ -79,7 +72,7 @@ class SubsampleRepairer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class UpsampleRepairer:
+class UpsampleRepairer(ColumnStrategy):
     """Makes every group weigh the same; a group is a class and a value of a column.
 
     After Kirichenko, Izmailov and Wilson, *Last Layer Re-Training is Sufficient for Robustness to Spurious Correlations* (2023).
@@ -94,14 +87,6 @@ class UpsampleRepairer:
     'Every group by class and colour weighs the same: 32 groups, 404 samples.'
     """
 
-    column: str
-
-    is_baseline = False
-
-    def __post_init__(self) -> None:
-        """Refuse settings that cannot mean anything."""
-        _refuse_no_column(self.column)
-
     def select(self, slices: Sequence[FailureSlice], material: RepairMaterial) -> TrainingSelection:
         """Return the labelled training rows that are in a group, weighted; the seed has no influence."""
         del slices
@@ -112,11 +97,6 @@ class UpsampleRepairer:
             weights[np.searchsorted(kept, group)] = len(kept) / (len(groups) * len(group))
         note = f"Every group by class and {self.column} weighs the same: {len(groups)} groups, {len(kept)} samples."
         return TrainingSelection(rows=kept, weights=weights, note=note)
-
-
-def _refuse_no_column(column: str) -> None:
-    if not column:
-        raise ConfigError("The setting column must name a metadata column.", given=column)
 
 
 def _groups(dataset: Dataset, rows: IntArray, column: str) -> dict[str, IntArray]:
@@ -141,7 +121,7 @@ MIN_GROUPS = 2
 
 
 @dataclass(frozen=True, kw_only=True)
-class WorstSliceRepairer:
+class WorstSliceRepairer(Strategy):
     """Within every class that has slices, only the part with the largest loss counts: a slice, or the rest of the class.
 
     After Lee, Lam, Vasconcelos, Bernstein and Finn, *Clarify: Improving Model Robustness With Natural Language Corrections* (2024).
@@ -152,8 +132,6 @@ class WorstSliceRepairer:
     >>> len(WorstSliceRepairer().select(slices, material).group_objectives)
     2
     """
-
-    is_baseline = False
 
     def select(self, slices: Sequence[FailureSlice], material: RepairMaterial) -> TrainingSelection:
         """Return all labelled training rows, with one group_objective a class; the seed has no influence."""
@@ -183,7 +161,7 @@ class WorstSliceRepairer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WorstClassRepairer:
+class WorstClassRepairer(Strategy):
     """Only the class with the largest loss counts; slices are not looked at. In multi-label tasks a set of labels is a class.
 
     After Lee, Lam, Vasconcelos, Bernstein and Finn, *Clarify: Improving Model Robustness With Natural Language Corrections* (2024).
@@ -193,8 +171,6 @@ class WorstClassRepairer:
     >>> WorstClassRepairer().select(slices, material).note
     'Only the class with the largest loss counts: 4 classes.'
     """
-
-    is_baseline = False
 
     def select(self, slices: Sequence[FailureSlice], material: RepairMaterial) -> TrainingSelection:
         """Return all labelled training rows, with one group_objective over classes; the seed has no influence."""
@@ -219,7 +195,7 @@ class WorstClassRepairer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GroupDroRepairer:
+class GroupDroRepairer(ColumnStrategy):
     """Only the group with the largest loss counts, where groups are known: class and value of a metadata column.
 
     After Sagawa, Koh, Hashimoto and Liang, *Distributionally Robust Neural Networks for Group Shifts* (2020). A reference, as it
@@ -235,16 +211,7 @@ class GroupDroRepairer:
     'Only the group with the largest loss counts: 32 groups by class and colour.'
     """
 
-    column: str
     least: Count = 1
-
-    is_baseline = False
-
-    def __post_init__(self) -> None:
-        """Refuse settings that cannot mean anything."""
-        if not self.column:
-            raise ConfigError("The setting column must name a metadata column.", given=self.column)
-        check_bounds(self)
 
     def select(self, slices: Sequence[FailureSlice], material: RepairMaterial) -> TrainingSelection:
         """Return all labelled training rows, with one group_objective over groups; the seed has no influence."""

@@ -1,29 +1,294 @@
-"""Retraining with further samples, chosen from a pool: at random, labelled, unsure, far from everything, or deep inside the slices."""
+"""Retraining with further samples, chosen from a pool: at random, labelled, unsure, far from everything, or deep inside the slices.
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+Strategies see the pool without its labels, in an order that does not depend on the table.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from weakspot.core.arrays import BoolArray, DoubleArray, FloatArray, IntArray, generator
-from weakspot.core.bounds import PositiveFraction, check_bounds
-from weakspot.core.dataset import Dataset, Task
+from weakspot.core.arrays import (
+    BoolArray,
+    DoubleArray,
+    FloatArray,
+    IntArray,
+    generator,
+    unit_rows,
+)
+from weakspot.core.assistants import Assistants
+from weakspot.core.bounds import PositiveFraction
+from weakspot.core.dataset import NO_LABEL, Dataset, Task
 from weakspot.core.errors import NotEnoughDataError
 from weakspot.core.evidence import Evidence
-from weakspot.core.heads import RepairMaterial, TrainingSelection
+from weakspot.core.failures import Side, predicted_labels
+from weakspot.core.heads import RepairMaterial, TrainingSelection, balanced_weights, class_parts
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
-from weakspot.repair.strategies.candidates import (
-    OpenPool,
-    PoolScope,
-    Weighting,
-    by_id,
-    nothing_inside,
-    open_pool,
-    with_added,
-)
+from weakspot.repair.strategies.strategy import Strategy
+from weakspot.words.captions import plain_caption
+
+CLIP = "clip"
+N_LIKELIEST = 2
+GUESS_CHUNK_ROWS = 8_192
+MAX_ASKED = 10_000
+LIKELY, NEAREST = 1, 2
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ClassGuess:
+    """Judges the class of samples by two witnesses, and the witnesses by the labelled training samples.
+
+    One witness is the classifier: the class is among the two that it finds most probable (or, multi-label, it predicts the label).
+    Members of a slice fail, so the most probable class alone would leave out the very samples that are looked for. The other is the
+    joint space: the class name is the nearest of all class names. What both say, or one alone, is believed in the order in which
+    it is right among training samples, and not at all if it is right no more often than chance.
+
+    Args:
+        samples: the data set, with labels of training samples only.
+        training: labelled training rows, in an order that does not depend on the table.
+        assistants: who can embed class names.
+    """
+
+    samples: SampleSet
+    training: IntArray
+    assistants: Assistants
+
+    def possible(self, found: FailureSlice, rows: IntArray, enough: int) -> BoolArray:
+        """Return which rows may be of the class of a slice [len(rows)]; the most believable, until there are enough.
+
+        Every row is where no witness can be asked or believed, and for slices of samples that lack a label: most samples lack it.
+        """
+        code = self.samples.dataset.class_code(found.class_name)
+        believable = [] if found.side is Side.ABSENT else self._believable(code)
+        if not believable:
+            return np.ones(len(rows), dtype=np.bool_)
+        testimonies = self._testimony(rows, code)
+        believed: BoolArray = np.zeros(len(rows), dtype=np.bool_)
+        for testimony in believable:
+            if believed.sum() < enough:
+                believed |= testimonies == testimony
+        return believed
+
+    def _believable(self, code: int) -> list[int]:
+        """Return what speaks for the class, most often right first; what was never heard among training samples comes last."""
+        known = (LIKELY if self.samples.dataset.probabilities is not None else 0) | (
+            NEAREST if self._names is not None else 0
+        )
+        kinds = [kind for kind in (LIKELY | NEAREST, NEAREST, LIKELY) if kind & known == kind]
+        rows = self.training[:: max(1, -(-len(self.training) // MAX_ASKED))]
+        truth = self._truth(rows, code)
+        if not truth.any():
+            return kinds
+        testimonies = self._testimony(rows, code)
+        chance = float(truth.mean())
+        rates = {
+            kind: (float(truth[testimonies == kind].sum()) + chance)
+            / (float((testimonies == kind).sum()) + 1.0)
+            for kind in kinds
+        }
+        believable = sorted(
+            (kind for kind in kinds if rates[kind] > chance), key=lambda kind: -rates[kind]
+        )
+        return (
+            [*believable, *(kind for kind in kinds if kind not in testimonies)]
+            if believable
+            else []
+        )
+
+    def _truth(self, rows: IntArray, code: int) -> BoolArray:
+        dataset = self.samples.dataset
+        is_single = dataset.task is Task.SINGLE_LABEL
+        return np.asarray(
+            dataset.labels[rows] == code if is_single else dataset.label_matrix[rows, code],
+            dtype=np.bool_,
+        )
+
+    def _testimony(self, rows: IntArray, code: int) -> IntArray:
+        testimonies = np.zeros(len(rows), dtype=np.int64)
+        for start in range(0, len(rows), GUESS_CHUNK_ROWS):
+            part = slice(start, start + GUESS_CHUNK_ROWS)
+            if self.samples.dataset.probabilities is not None:
+                testimonies[part] += LIKELY * _is_likely(self.samples, rows[part], code)
+            if self._names is not None:
+                testimonies[part] += NEAREST * _is_nearest(
+                    self.samples.embeddings(CLIP, rows[part]), self._names, code
+                )
+        return testimonies
+
+    @cached_property
+    def _names(self) -> FloatArray | None:
+        """Return a unit vector for every class name [c, d], None if names cannot be compared with images."""
+        space, embed_texts = self.samples.spaces.get(CLIP), self.assistants.embed_texts
+        if embed_texts is None or space is None or not space.has_text:
+            return None
+        return unit_rows(
+            embed_texts([plain_caption(name).phrase for name in self.samples.dataset.class_names])
+        )
+
+
+def _is_likely(samples: SampleSet, rows: IntArray, code: int) -> BoolArray:
+    dataset = samples.dataset
+    probabilities = np.nan_to_num(np.asarray(dataset.probabilities)[rows], nan=-1.0)
+    own = probabilities[:, code : code + 1]
+    n_ahead = (probabilities > own).sum(axis=1) + (probabilities[:, :code] == own).sum(axis=1)
+    likely = (n_ahead < N_LIKELIEST) & (own[:, 0] >= 0)
+    if dataset.task is Task.MULTI_LABEL:
+        likely |= predicted_labels(dataset, rows)[:, code]
+    return np.asarray(likely, dtype=np.bool_)
+
+
+def _is_nearest(embeddings: FloatArray, names: FloatArray, code: int) -> BoolArray:
+    is_known: BoolArray = np.asarray(np.isfinite(embeddings).all(axis=1), dtype=np.bool_)
+    similarities = unit_rows(np.where(is_known[:, None], embeddings, 0.0)) @ names.T
+    return np.asarray(is_known & (similarities.argmax(axis=1) == code), dtype=np.bool_)
+
+
+Within = Literal["pool", "slices"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OpenPool:
+    """Pool samples that may be chosen.
+
+    Args:
+        samples: the data set without the labels of pool samples, so that no choice can depend on them.
+        rows: the rows that may be chosen, ordered by sample id; of the same image only one, and none that is trained on already.
+        material: what the strategy was given.
+        strategy: its registered name, for messages.
+        guess: judges classes without labels.
+    """
+
+    samples: SampleSet
+    rows: IntArray
+    material: RepairMaterial
+    strategy: str
+    guess: ClassGuess
+
+    @property
+    def budget(self) -> int:
+        """Return how many may be chosen."""
+        return self.material.budget
+
+    def members(self, found: FailureSlice) -> IntArray:
+        """Return the rows inside a slice, judged without labels: the rule holds, and the class may be the slice's."""
+        inside = self.rows[found.rule.members(self.samples, self.rows)]
+        return inside[self.guess.possible(found, inside, self.budget)]
+
+    def candidates(self, slices: Sequence[FailureSlice], within: Within) -> IntArray:
+        """Return the whole pool, or only what is inside one of the slices, ordered by sample id."""
+        if within == "pool":
+            return self.rows
+        listed = [self.members(found) for found in slices]
+        inside = self.rows[np.isin(self.rows, np.concatenate(listed))] if listed else self.rows[:0]
+        if slices and not len(inside):
+            raise nothing_inside(self.strategy, len(self.rows))
+        return inside
+
+
+def open_pool(material: RepairMaterial, strategy: str) -> OpenPool:
+    """Return the pool of the material.
+
+    Raises:
+        NotEnoughDataError: if there is no pool, or nothing may be taken from it.
+    """
+    if material.pool is None or not len(material.pool):
+        raise NotEnoughDataError(
+            f"The strategy {strategy} needs a pool.",
+            where="[repair]",
+            fix="Give samples with the split `pool`; labels can follow.",
+        )
+    if material.budget < 1:
+        raise NotEnoughDataError(
+            f"The strategy {strategy} needs a budget: how many pool samples may be added.",
+            where="[repair]",
+            given=material.budget,
+            fix="Set [repair] budget to a positive number.",
+        )
+    rows = _new_images(material.pool, material.labelled)
+    dataset = material.pool.dataset
+    hidden = (
+        np.full(len(material.pool), NO_LABEL)
+        if dataset.task is Task.SINGLE_LABEL
+        else [None] * len(material.pool)
+    )
+    samples = replace(material.pool, dataset=dataset.with_labels(material.pool.rows, hidden))
+    guess = ClassGuess(
+        samples=samples, training=by_id(samples, material.labelled), assistants=material.assistants
+    )
+    return OpenPool(samples=samples, rows=rows, material=material, strategy=strategy, guess=guess)
+
+
+def by_id(samples: SampleSet, rows: IntArray) -> IntArray:
+    """Return rows ordered by sample id, so that nothing depends on the order of the table, not even the last digit of a sum."""
+    return rows[
+        np.argsort(np.array(samples.dataset.sample_ids(rows), dtype=np.str_), kind="stable")
+    ]
+
+
+def nothing_inside(strategy: str, n_pool: int) -> NotEnoughDataError:
+    """Return the error for a pool without any sample of the slices."""
+    return NotEnoughDataError(
+        f"None of the {n_pool} pool samples is inside a slice.",
+        where=strategy,
+        fix="Give a larger pool, or choose a strategy over the whole pool.",
+    )
+
+
+def _new_images(pool: SampleSet, training: IntArray) -> IntArray:
+    """Return pool rows by id without images that are trained on already, and the first of those that hold the same image."""
+    rows = by_id(pool, pool.rows)
+    dataset = pool.dataset
+    seen = set(dataset.content_hashes(training))
+    is_new: BoolArray = np.zeros(len(rows), dtype=np.bool_)
+    for place, content in enumerate(dataset.content_hashes(rows)):
+        is_new[place] = content not in seen
+        seen.add(content)
+    return rows[is_new]
+
+
+Weighting = Literal["uniform", "balanced"]
+
+
+def with_added(
+    material: RepairMaterial,
+    chosen: IntArray,
+    how: str,
+    *,
+    slices: Sequence[FailureSlice] = (),
+    weighting: Weighting = "uniform",
+) -> TrainingSelection:
+    """Return all labelled training rows and the chosen pool rows, ascending.
+
+    Args:
+        material: what was chosen from.
+        chosen: pool rows, with or without a label.
+        how: the words that follow "chosen" in the note.
+        slices: for balanced weights.
+        weighting: `uniform`, or `balanced`: the members of a slice, old and new, weigh as much as the rest of their class.
+    """
+    rows = np.union1d(material.labelled, chosen).astype(np.int64)
+    n_open = int((~material.training.dataset.is_labelled[chosen]).sum())
+    note = [
+        f"Pool samples added to the {len(material.labelled)} training samples: {len(chosen)}, chosen {how}."
+    ]
+    if weighting == "balanced":
+        note.append("Slice members, old and new, weigh as much as the rest of their class.")
+    if n_open:
+        note.append(f"Of these wait for a label: {n_open}.")
+    weights = np.ones(len(rows))
+    if weighting == "balanced":
+        # Rows without a label are in no class and count once.
+        cut = class_parts(slices, material.training.only(rows))
+        weights = balanced_weights(
+            weights, [[np.searchsorted(rows, group) for group in part.groups] for part in cut]
+        )
+    return TrainingSelection(rows=rows, weights=weights, note=" ".join(note))
+
 
 PROBABILITY_CHUNK_ROWS = 8_192
 SMALLEST = 1e-300
@@ -82,18 +347,38 @@ def small_margin(probabilities: DoubleArray, thresholds: FloatArray | None) -> D
 
 def high_entropy(probabilities: DoubleArray, thresholds: FloatArray | None) -> DoubleArray:
     """Return the entropy of the answer: over classes, or summed over labels."""
-    found = _surprise(probabilities).sum(axis=1)
-    return np.asarray(
-        found if thresholds is None else found + _surprise(1.0 - probabilities).sum(axis=1)
-    )
-
-
-def _surprise(probabilities: DoubleArray) -> DoubleArray:
-    return np.asarray(-probabilities * np.log(np.maximum(probabilities, SMALLEST)))
+    answers = [probabilities] if thresholds is None else [probabilities, 1.0 - probabilities]
+    return np.sum([-one * np.log(np.maximum(one, SMALLEST)) for one in answers], axis=(0, 2))
 
 
 @dataclass(frozen=True, kw_only=True)
-class RandomRepairer(PoolScope):
+class PoolStrategy(Strategy):
+    """Adds the first candidates of an order, as many as the budget allows.
+
+    Args:
+        within: the whole `pool`, or only what is inside the `slices`.
+    """
+
+    within: Within = "pool"
+
+    strategy: ClassVar[str]
+    how: ClassVar[str]
+    """The words that follow "chosen" in the note."""
+
+    def select(self, slices: Sequence[FailureSlice], material: RepairMaterial) -> TrainingSelection:
+        """Return training rows and the first pool rows of the order."""
+        pool = open_pool(material, self.strategy)
+        chosen = self.in_order(pool, pool.candidates(slices, self.within))[: pool.budget]
+        place = "inside the slices" if self.within == "slices" else "in the whole pool"
+        return with_added(material, chosen, f"{self.how} {place}")
+
+    @abstractmethod
+    def in_order(self, pool: OpenPool, candidates: IntArray) -> IntArray:
+        """Return candidates, those to add first at the front."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomRepairer(PoolStrategy):
     """Adds samples at random; with the same seed a larger budget keeps what a smaller one chose.
 
     >>> from weakspot.testing.examples import repair_example
@@ -103,19 +388,17 @@ class RandomRepairer(PoolScope):
     """
 
     is_baseline = True
+    strategy, how = "pool-random", "at random"
 
-    def select(self, slices: Sequence[FailureSlice], material: RepairMaterial) -> TrainingSelection:
-        pool = open_pool(material, "pool-random")
-        candidates = pool.candidates(slices, self.within)
-        chosen = generator(material.seed, "pool-random").permutation(candidates)[: pool.budget]
-        return with_added(material, chosen, f"at random {self.place}")
+    def in_order(self, pool: OpenPool, candidates: IntArray) -> IntArray:
+        return generator(pool.material.seed, "pool-random").permutation(candidates)
 
 
 POOL_LABELLED = "pool-labelled"
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelledRepairer:
+class LabelledRepairer(Strategy):
     """Adds every pool sample that has a label, whoever chose it; of more than the budget, some at random.
 
     This is what `next/to_label.csv` asks for: people label some of the list, and the last layer is retrained with all of them, every
@@ -126,8 +409,6 @@ class LabelledRepairer:
     >>> LabelledRepairer().select(slices, material).note
     'Pool samples added to the 404 training samples: 5, chosen because they have a label.'
     """
-
-    is_baseline = False
 
     def select(self, slices: Sequence[FailureSlice], material: RepairMaterial) -> TrainingSelection:
         """Return training rows and labelled pool rows; slices have no influence.
@@ -148,28 +429,18 @@ class LabelledRepairer:
         return with_added(material, chosen, "because they have a label")
 
 
-DOUBTS: Mapping[str, tuple[Doubt, str]] = {
-    "pool-margin": (small_margin, "by the smallest margin"),
-    "pool-entropy": (high_entropy, "by the largest entropy"),
-    "pool-confidence": (low_confidence, "by the lowest confidence"),
-}
+@dataclass(frozen=True, kw_only=True)
+class LeastSureStrategy(PoolStrategy):
+    """Adds the samples of which the classifier is least sure, by a measure of doubt; the seed has no influence."""
+
+    doubt: ClassVar[Doubt]
+
+    def in_order(self, pool: OpenPool, candidates: IntArray) -> IntArray:
+        return least_sure(pool.samples.dataset, candidates, type(self).doubt, self.strategy)
 
 
 @dataclass(frozen=True, kw_only=True)
-class _LeastSureRepairer(PoolScope):
-    strategy: ClassVar[str]
-
-    def select(self, slices: Sequence[FailureSlice], material: RepairMaterial) -> TrainingSelection:
-        """Return training rows and the pool rows of which the classifier is least sure; the seed has no influence."""
-        doubt, how = DOUBTS[self.strategy]
-        pool = open_pool(material, self.strategy)
-        candidates = pool.candidates(slices, self.within)
-        chosen = least_sure(pool.samples.dataset, candidates, doubt, self.strategy)[: pool.budget]
-        return with_added(material, chosen, f"{how} {self.place}")
-
-
-@dataclass(frozen=True, kw_only=True)
-class MarginRepairer(_LeastSureRepairer):
+class MarginRepairer(LeastSureStrategy):
     """Adds the samples on which the two likeliest classes are closest (multi-label: a label is closest to its threshold).
 
     >>> from weakspot.testing.examples import repair_example
@@ -178,11 +449,12 @@ class MarginRepairer(_LeastSureRepairer):
     'Pool samples added to the 404 training samples: 5, chosen by the smallest margin in the whole pool.'
     """
 
-    strategy = "pool-margin"
+    strategy, how = "pool-margin", "by the smallest margin"
+    doubt = staticmethod(small_margin)
 
 
 @dataclass(frozen=True, kw_only=True)
-class EntropyRepairer(_LeastSureRepairer):
+class EntropyRepairer(LeastSureStrategy):
     """Adds the samples whose probabilities have the largest entropy (multi-label: summed over labels).
 
     >>> from weakspot.testing.examples import repair_example
@@ -191,11 +463,12 @@ class EntropyRepairer(_LeastSureRepairer):
     'Pool samples added to the 404 training samples: 5, chosen by the largest entropy in the whole pool.'
     """
 
-    strategy = "pool-entropy"
+    strategy, how = "pool-entropy", "by the largest entropy"
+    doubt = staticmethod(high_entropy)
 
 
 @dataclass(frozen=True, kw_only=True)
-class ConfidenceRepairer(_LeastSureRepairer):
+class ConfidenceRepairer(LeastSureStrategy):
     """Adds the samples whose likeliest answer has the lowest probability; what the true answer gets is never looked at.
 
     >>> from weakspot.testing.examples import repair_example
@@ -204,14 +477,15 @@ class ConfidenceRepairer(_LeastSureRepairer):
     'Pool samples added to the 404 training samples: 5, chosen by the lowest confidence in the whole pool.'
     """
 
-    strategy = "pool-confidence"
+    strategy, how = "pool-confidence", "by the lowest confidence"
+    doubt = staticmethod(low_confidence)
 
 
 POOL_BUDGETED = "pool-budgeted"
 
 
 @dataclass(frozen=True, kw_only=True)
-class BudgetedRepairer:
+class BudgetedRepairer(Strategy):
     """Takes slices by failure rate until they hold most failures, and shares the budget in proportion to their failures.
 
     After Chen, Li and Xu, *HiBug: On Human-Interpretable Model Debug* (2023). Labels of pool samples are never
@@ -229,11 +503,6 @@ class BudgetedRepairer:
 
     beta: PositiveFraction = 0.9
     weighting: Weighting = "uniform"
-
-    is_baseline = False
-
-    def __post_init__(self) -> None:
-        check_bounds(self)
 
     def select(self, slices: Sequence[FailureSlice], material: RepairMaterial) -> TrainingSelection:
         """Return training rows and pool rows of the worst slices; the seed has no influence."""
@@ -311,7 +580,7 @@ BLOCK_ROWS = 256
 
 
 @dataclass(frozen=True, kw_only=True)
-class CoresetRepairer(PoolScope):
+class CoresetRepairer(PoolStrategy):
     """Adds, one by one, the sample farthest from all training samples and all samples added before.
 
     After Sener and Savarese, *Active Learning for Convolutional Neural Networks: A Core-Set Approach* (2018), without their
@@ -323,9 +592,10 @@ class CoresetRepairer(PoolScope):
     'Pool samples added to the 404 training samples: 5, chosen as the farthest from what is trained on in the whole pool.'
     """
 
-    def select(self, slices: Sequence[FailureSlice], material: RepairMaterial) -> TrainingSelection:
-        """Return training rows and the pool rows that cover the pool best; the seed has no influence."""
-        pool = open_pool(material, "pool-coreset")
+    strategy, how = "pool-coreset", "as the farthest from what is trained on"
+
+    def in_order(self, pool: OpenPool, candidates: IntArray) -> IntArray:
+        training = pool.material.training
         space = next((name for name in SPACES if name in pool.samples.spaces), None)
         if space is None:
             raise NotEnoughDataError(
@@ -333,10 +603,9 @@ class CoresetRepairer(PoolScope):
                 where="[repair]",
                 fix="Run weakspot embed.",
             )
-        rows, embeddings = _known(pool.samples, pool.candidates(slices, self.within), space)
-        _, centres = _known(material.training, by_id(material.training, material.labelled), space)
-        chosen = rows[farthest_first(embeddings, centres, pool.budget)]
-        return with_added(material, chosen, f"as the farthest from what is trained on {self.place}")
+        rows, embeddings = _known(pool.samples, candidates, space)
+        _, centres = _known(training, by_id(training, pool.material.labelled), space)
+        return rows[farthest_first(embeddings, centres, pool.budget)]
 
 
 def _known(samples: SampleSet, rows: IntArray, space: str) -> tuple[IntArray, FloatArray]:
@@ -416,7 +685,7 @@ def _approach(
 
 
 @dataclass(frozen=True, kw_only=True)
-class DeepestRepairer:
+class DeepestRepairer(Strategy):
     """Adds the samples deepest inside each slice by the score of its rule, the budget shared equally among slices.
 
     After Jain, Lawrence, Moitra and Madry, *Distilling Model Failures as Directions in Latent Space* (2023): the K images of a
@@ -436,11 +705,6 @@ class DeepestRepairer:
 
     only_members: bool = True
     weighting: Weighting = "uniform"
-
-    is_baseline = False
-
-    def __post_init__(self) -> None:
-        check_bounds(self)
 
     def select(self, slices: Sequence[FailureSlice], material: RepairMaterial) -> TrainingSelection:
         """Return training rows and the deepest pool rows; the seed has no influence."""

@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 
 from weakspot.core.arrays import DoubleArray, IntArray
-from weakspot.core.bounds import Bounds, check_bounds
+from weakspot.core.bounds import Bounds
 from weakspot.core.errors import NotEnoughDataError
 from weakspot.core.failures import FailureCriterion, class_problems
 from weakspot.core.heads import (
@@ -23,10 +23,11 @@ from weakspot.core.heads import (
 )
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
+from weakspot.repair.strategies.strategy import Strategy
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlainRepairer:
+class PlainRepairer(Strategy):
     """Weighs nothing: shows what retraining the last layer does by itself.
 
     >>> from weakspot.testing.examples import repair_example
@@ -45,7 +46,7 @@ class PlainRepairer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClassBalancedRepairer:
+class ClassBalancedRepairer(Strategy):
     """Makes every class weigh the same, however many samples it has; slices are not looked at.
 
     For multi-label tasks a sample gets the mean of what its labels ask for, and samples without any label are a class of their own.
@@ -55,8 +56,6 @@ class ClassBalancedRepairer:
     >>> ClassBalancedRepairer().select(slices, material).note
     'Every class weighs the same: 4 classes, 404 samples.'
     """
-
-    is_baseline = False
 
     def select(self, slices: Sequence[FailureSlice], material: RepairMaterial) -> TrainingSelection:
         """Return all labelled training rows, weighted by class; the seed has no influence."""
@@ -74,7 +73,7 @@ class ClassBalancedRepairer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SliceBalancedRepairer:
+class SliceBalancedRepairer(Strategy):
     """Makes the members of a slice weigh as much as the rest of their class; several slices and the rest share it equally.
 
     After Lee, Lam, Vasconcelos, Bernstein and Finn, *Clarify: Improving Model Robustness With Natural Language Corrections* (2024).
@@ -90,8 +89,6 @@ class SliceBalancedRepairer:
     """
 
     is_class_balanced: bool = False
-
-    is_baseline = False
 
     def select(self, slices: Sequence[FailureSlice], material: RepairMaterial) -> TrainingSelection:
         """Return all labelled training rows, weighted; the seed has no influence."""
@@ -111,7 +108,7 @@ class SliceBalancedRepairer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class UpWeightRepairer:
+class UpWeightRepairer(Strategy):
     """Multiplies the weight of the members of a slice, in its class, by a factor; who is in several slices is multiplied once.
 
     After Jain, Lawrence, Moitra and Madry, *Distilling Model Failures as Directions in Latent Space* (2023).
@@ -129,11 +126,6 @@ class UpWeightRepairer:
 
     factor: Annotated[float, Bounds(ge=1)] = 2.0
     is_graded: bool = False
-
-    is_baseline = False
-
-    def __post_init__(self) -> None:
-        check_bounds(self)
 
     def select(self, slices: Sequence[FailureSlice], material: RepairMaterial) -> TrainingSelection:
         """Return all labelled training rows, weighted; the seed has no influence."""
@@ -166,7 +158,7 @@ def _depth(found: FailureSlice, samples: SampleSet, members: IntArray) -> Double
 
 
 @dataclass(frozen=True, kw_only=True)
-class JustTrainTwiceRepairer:
+class JustTrainTwiceRepairer(Strategy):
     """Multiplies the weight of every training sample that the classifier gets wrong; slices play no part.
 
     After Liu, Haghgoo, Chen, Raghunathan, Koh, Sagawa, Liang and Finn, *Just Train Twice: Improving Group Robustness without Training Group
@@ -182,11 +174,6 @@ class JustTrainTwiceRepairer:
     """
 
     factor: Annotated[float, Bounds(ge=1)] = 5.0
-
-    is_baseline = False
-
-    def __post_init__(self) -> None:
-        check_bounds(self)
 
     def select(self, slices: Sequence[FailureSlice], material: RepairMaterial) -> TrainingSelection:
         """Return all labelled training rows, weighted; neither slices nor the seed have an influence.

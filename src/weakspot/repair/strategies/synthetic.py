@@ -8,13 +8,14 @@ import numpy as np
 import pyarrow as pa
 
 from weakspot.core.arrays import IntArray
-from weakspot.core.bounds import Count, Positive, check_bounds
+from weakspot.core.bounds import Count, Positive
 from weakspot.core.errors import NotEnoughDataError
 from weakspot.core.evidence import Evidence
 from weakspot.core.failures import Side
 from weakspot.core.heads import RepairMaterial, TrainingSelection, with_mean_one
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice, SliceName
+from weakspot.repair.strategies.strategy import Strategy
 from weakspot.words.captions import content_words, plain_caption
 from weakspot.words.wordnet import lemma
 
@@ -23,7 +24,7 @@ CARRIES = frozenset({"photo", "image", "picture"})
 
 
 @dataclass(frozen=True, kw_only=True)
-class SyntheticRepairer:
+class SyntheticRepairer(Strategy):
     """Adds a weighted loss on generated samples to the loss on the training samples.
 
     The loss is `L(training) + debug_weight * L(generated)`, both means over their samples, so that it does not matter how many
@@ -43,11 +44,6 @@ class SyntheticRepairer:
 
     debug_weight: Positive = 0.5
     n_names: Count = 3
-
-    is_baseline = False
-
-    def __post_init__(self) -> None:
-        check_bounds(self)
 
     def select(self, slices: Sequence[FailureSlice], material: RepairMaterial) -> TrainingSelection:
         """Return all labelled training rows and the generated ones that fit; the seed has no influence."""

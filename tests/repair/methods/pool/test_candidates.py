@@ -11,7 +11,7 @@ from weakspot.core.heads import RepairMaterial
 from weakspot.core.rules import IdRule
 from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
-from weakspot.repair.strategies.candidates import ClassGuess, by_id, open_pool
+from weakspot.repair.strategies.pool import ClassGuess, by_id, open_pool
 
 TRAIN = np.arange(4)
 POOL = np.array([4, 5, 6, 7])
@@ -174,7 +174,7 @@ def test_possible__multi_label_has_the_label_or_lacks_it(side, expected):
 
 def test_possible__samples_in_pieces_give_the_same(monkeypatch):
     whole = _guess().possible(_slice(), POOL, 2)
-    monkeypatch.setattr("weakspot.repair.strategies.candidates.CHUNK_ROWS", 1)
+    monkeypatch.setattr("weakspot.repair.strategies.pool.GUESS_CHUNK_ROWS", 1)
     assert _guess().possible(_slice(), POOL, 2).tolist() == whole.tolist()
 
 
