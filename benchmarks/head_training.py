@@ -25,10 +25,8 @@ import time
 import numpy as np
 
 from weakspot.core.dataset import Task
-from weakspot.repair.training.descent import Patience
-from weakspot.repair.training.objective import Beginning
 from weakspot.repair.training.problem import Problem, workers_for
-from weakspot.repair.training.trainer import ExactSolver, HeadTrainer
+from weakspot.repair.training.trainer import HeadTrainer
 
 DECAY, RATE, MOMENTUM = 5e-4, 0.2, 0.9
 EPOCHS, NEAR = 1_000, 1e-3
@@ -116,8 +114,7 @@ def reaching(features, codes, n_classes, target):
         features, codes, np.ones(len(features)), task=Task.SINGLE_LABEL, n_classes=n_classes
     )
     with workers_for(problem) as workers:
-        patience = Patience(max_steps=500, tolerance=1e-5)
-        solver = ExactSolver(problem, Beginning(head=None, towards="zero"), (), patience, workers)
+        solver = HeadTrainer().solver_of(problem, None, workers=workers)
         solver.descend(DECAY, solver.begin, until)
     head = solver.coordinates.outwards(until.layer, Task.SINGLE_LABEL)
     return (

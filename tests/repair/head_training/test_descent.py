@@ -3,7 +3,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from weakspot.repair.training.descent import Curvature, Evaluation, Patience, minimise
+from weakspot.repair.training.objective import Curvature, Evaluation, Patience, minimise
 
 LOWEST = np.array([[3.0, -2.0], [0.5, 1.0]], np.float32)
 SHARPNESS = np.array([[100.0, 1.0], [0.01, 10.0]], np.float32)

@@ -4,7 +4,7 @@ Strategies see the pool without its labels, in an order that does not depend on 
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
@@ -348,7 +348,8 @@ def small_margin(probabilities: DoubleArray, thresholds: FloatArray | None) -> D
 def high_entropy(probabilities: DoubleArray, thresholds: FloatArray | None) -> DoubleArray:
     """Return the entropy of the answer: over classes, or summed over labels."""
     answers = [probabilities] if thresholds is None else [probabilities, 1.0 - probabilities]
-    return np.sum([-one * np.log(np.maximum(one, SMALLEST)) for one in answers], axis=(0, 2))
+    surprise = [-one * np.log(np.maximum(one, SMALLEST)) for one in answers]
+    return np.asarray(np.sum(surprise, axis=(0, 2)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -429,14 +430,19 @@ class LabelledRepairer(Strategy):
         return with_added(material, chosen, "because they have a label")
 
 
+DOUBTS: Mapping[str, Doubt] = {
+    "pool-margin": small_margin,
+    "pool-entropy": high_entropy,
+    "pool-confidence": low_confidence,
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class LeastSureStrategy(PoolStrategy):
     """Adds the samples of which the classifier is least sure, by a measure of doubt; the seed has no influence."""
 
-    doubt: ClassVar[Doubt]
-
     def in_order(self, pool: OpenPool, candidates: IntArray) -> IntArray:
-        return least_sure(pool.samples.dataset, candidates, type(self).doubt, self.strategy)
+        return least_sure(pool.samples.dataset, candidates, DOUBTS[self.strategy], self.strategy)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -450,7 +456,6 @@ class MarginRepairer(LeastSureStrategy):
     """
 
     strategy, how = "pool-margin", "by the smallest margin"
-    doubt = staticmethod(small_margin)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -464,7 +469,6 @@ class EntropyRepairer(LeastSureStrategy):
     """
 
     strategy, how = "pool-entropy", "by the largest entropy"
-    doubt = staticmethod(high_entropy)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -478,7 +482,6 @@ class ConfidenceRepairer(LeastSureStrategy):
     """
 
     strategy, how = "pool-confidence", "by the lowest confidence"
-    doubt = staticmethod(low_confidence)
 
 
 POOL_BUDGETED = "pool-budgeted"

@@ -1,16 +1,17 @@
-"""The penalised loss of a layer, as descents see it: losses of samples in chunks, and groups of which only the worst served counts."""
+"""The penalised loss of a layer, with groups of which only the worst served counts, and the descent to its lowest point.
+
+The descent is L-BFGS with a preconditioner, few pairs in single precision, and steps that never go up.
+"""
 
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from weakspot.core.arrays import AnyArray, BoolArray, DoubleArray, FloatArray, IntArray
 from weakspot.core.dataset import Task
 from weakspot.core.heads import Head, WorstGroupObjective
-from weakspot.repair.training.descent import Curvature, Evaluation
 from weakspot.repair.training.problem import FEW_CLASSES, Coordinates, Problem
 
 SUMMED_AT_ONCE = 32
@@ -155,57 +156,43 @@ MIN_TEMPERATURE = 1e-7
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Group:
-    positions: IntArray
-    inner: DoubleArray
-
-    def loss(self, losses: DoubleArray) -> float:
-        return float(self.inner @ losses[self.positions])
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Rivals:
-    """One group_objective: what it counts, and its groups; a group whose samples all count nothing takes no part.
+    """Groups of which only the worst counts; a group whose samples all count nothing takes no part.
 
     Args:
-        share: what its samples count together.
+        share: what their samples count together.
         groups: positions of each group that takes part, with what each sample counts inside it.
     """
 
     share: float
-    groups: tuple[_Group, ...]
+    groups: tuple[tuple[IntArray, DoubleArray], ...]
 
     @classmethod
     def of(cls, group_objective: WorstGroupObjective, shares: DoubleArray) -> "Rivals":
         totals = [float(shares[group].sum()) for group in group_objective]
-        groups = [
-            _Group(positions=group, inner=shares[group] / total)
+        groups = tuple(
+            (group, shares[group] / total)
             for group, total in zip(group_objective, totals, strict=True)
             if total > 0
-        ]
-        return cls(share=sum(totals), groups=tuple(groups))
+        )
+        return cls(share=sum(totals), groups=groups)
 
     def losses(self, losses: DoubleArray) -> DoubleArray:
-        return np.array([group.loss(losses) for group in self.groups])
+        return np.array([float(inner @ losses[group]) for group, inner in self.groups])
 
 
 class GroupObjectives:
-    """The loss in which each group_objective counts by its worst group, and samples in no group_objective by themselves."""
+    """The loss in which each set of groups counts by its worst group, and samples in no group by themselves."""
 
     def __init__(
         self, group_objectives: tuple[WorstGroupObjective, ...], shares: DoubleArray
     ) -> None:
-        self._rivals = tuple(
-            rivals
-            for rivals in (
-                Rivals.of(group_objective, shares) for group_objective in group_objectives
-            )
-            if rivals.groups
-        )
+        every = (Rivals.of(group_objective, shares) for group_objective in group_objectives)
+        self._rivals = tuple(rivals for rivals in every if rivals.groups)
         self._free = shares.copy()
         for rivals in self._rivals:
-            for group in rivals.groups:
-                self._free[group.positions] = 0.0
+            for group, _ in rivals.groups:
+                self._free[group] = 0.0
 
     def __bool__(self) -> bool:
         return bool(self._rivals)
@@ -217,7 +204,7 @@ class GroupObjectives:
         )
 
     def temperatures(self, losses: DoubleArray, part: float) -> tuple[float, ...]:
-        """Return for each group_objective how soft its maximum may be to lie at most a part above the true one."""
+        """Return for each set of groups how soft its maximum may be to lie at most a part above the true one."""
         return tuple(
             max(
                 part * float(rivals.losses(losses).max()) / np.log(1.0 + len(rivals.groups)),
@@ -235,8 +222,8 @@ class GroupObjectives:
             found = rivals.losses(losses)
             powers = np.exp((found - found.max()) / temperature)
             value += rivals.share * float(found.max() + temperature * np.log(powers.sum()))
-            for group, power in zip(rivals.groups, powers / powers.sum(), strict=True):
-                counts[group.positions] = rivals.share * power * group.inner
+            for (group, inner), power in zip(rivals.groups, powers / powers.sum(), strict=True):
+                counts[group] = rivals.share * power * inner
         return value, counts
 
     @property
@@ -257,6 +244,36 @@ def group_losses(
         )
         for group_objective in group_objectives
     )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Curvature:
+    """How sharply a function bends along classes.
+
+    Args:
+        bends: [c] along each axis.
+        axes: [c, c] combinations of classes as columns; None where classes themselves are the axes.
+    """
+
+    bends: FloatArray
+    axes: FloatArray | None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Evaluation:
+    """What a function is at a layer.
+
+    Args:
+        value: the function itself.
+        worth: what the layer is judged by; larger is worse. Another number than the value where that is only a smooth stand-in.
+        gradient: [c, d + 1].
+        curvature: how sharply it bends.
+    """
+
+    value: float
+    worth: float
+    gradient: FloatArray
+    curvature: Curvature
 
 
 HALF_A_SAMPLE = 0.5
@@ -308,7 +325,7 @@ class PenalisedLoss:
         return self._loss.losses(*self._coordinates.plain(layer, is_centred=self._is_centred))
 
     def soften(self, layer: FloatArray, part: float) -> None:
-        """Replace maxima of group_objectives by smooth ones that lie at most a part above them."""
+        """Replace maxima over groups by smooth ones that lie at most a part above them."""
         self.temperatures = self._group_objectives.temperatures(self.losses(layer), part)
 
     def evaluate(self, layer: FloatArray) -> Evaluation:
@@ -385,31 +402,15 @@ def held_classes(problem: Problem) -> BoolArray:
     return np.asarray(is_missing | (lacking <= 0))
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Beginning:
-    """Where training begins.
-
-    Args:
-        head: the layer, None for nothing.
-        towards: whether weights are pulled to nothing or to that layer.
-    """
-
-    head: Head | None
-    towards: Literal["zero", "start"]
-
-    def layer(self, problem: Problem, coordinates: Coordinates) -> FloatArray:
-        """Return the layer to begin with: the given one, or nothing but low biases for classes that no sample has."""
-        if self.head is not None:
-            return coordinates.inwards(self.head)
-        layer = np.zeros((problem.n_classes, problem.n_features + 1), np.float32)
-        low = np.log(HALF_A_SAMPLE / (1 + len(problem.features)))
-        layer[held_classes(problem), -1] = -low
-        layer[problem.support <= 0, -1] = low
-        return layer
-
-    def anchor(self, layer: FloatArray) -> FloatArray | None:
-        """Return what weights are pulled to, None for nothing."""
-        return layer if self.towards == "start" else None
+def first_layer(head: Head | None, problem: Problem, coordinates: Coordinates) -> FloatArray:
+    """Return the layer to begin with: the given one, or nothing but low biases for classes that no sample has."""
+    if head is not None:
+        return coordinates.inwards(head)
+    layer = np.zeros((problem.n_classes, problem.n_features + 1), np.float32)
+    low = np.log(HALF_A_SAMPLE / (1 + len(problem.features)))
+    layer[held_classes(problem), -1] = -low
+    layer[problem.support <= 0, -1] = low
+    return layer
 
 
 class Best:
@@ -439,3 +440,133 @@ class Best:
             return worth
         plain = self._coordinates.plain(layer, is_centred=self._coordinates.subtracted is not None)
         return float(self._validation.shares @ self._loss.losses(*plain))
+
+
+SUFFICIENT = 1e-4
+MAX_TRIALS = 25
+SHORTEST, LONGEST = 0.1, 0.5
+ROUNDING = 2e-8
+MAX_FLAT = 3
+GAIN_SHARE = 0.1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Patience:
+    """When to stop.
+
+    Args:
+        max_steps: most steps.
+        tolerance: it stops once no gradient component is larger, and no larger part of the value can be expected to be gained.
+        n_pairs: how many former steps the second derivative is learnt from.
+    """
+
+    max_steps: int
+    tolerance: float
+    n_pairs: int = 10
+
+    def is_over(self, here: Evaluation, direction: FloatArray) -> bool:
+        """Return whether there is next to nothing to be gained along a direction."""
+        gain = -0.5 * _product(here.gradient, direction)
+        return float(
+            np.abs(here.gradient).max()
+        ) <= self.tolerance and gain <= GAIN_SHARE * self.tolerance * abs(here.value)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Descent:
+    """How a descent ended.
+
+    Args:
+        layer: where.
+        n_steps: accepted steps.
+        has_converged: whether it stopped by itself, because the gradient is small or single precision allows no more.
+    """
+
+    layer: FloatArray
+    n_steps: int
+    has_converged: bool
+
+
+class _Pairs:
+    """Former steps and the changes of the gradient along them."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._kept: list[tuple[FloatArray, FloatArray, float]] = []
+
+    def add(self, step: FloatArray, change: FloatArray) -> None:
+        bend = _product(step, change)
+        if bend > np.finfo(np.float32).tiny * 1e6:
+            self._kept = [*self._kept, (step, change, bend)][-self._most :]
+
+    def direction(self, objective: PenalisedLoss, here: Evaluation) -> FloatArray:
+        """Return the downhill step that these pairs suggest."""
+        embedding, factors = here.gradient.copy(), []
+        for step, change, bend in reversed(self._kept):
+            factors.append(_product(step, embedding) / bend)
+            embedding -= np.float32(factors[-1]) * change
+        embedding = objective.precondition(embedding, here.curvature)
+        if self._kept:
+            _, change, bend = self._kept[-1]
+            embedding *= np.float32(
+                bend / _product(change, objective.precondition(change, here.curvature))
+            )
+        for (step, change, bend), factor in zip(self._kept, reversed(factors), strict=True):
+            embedding += np.float32(factor - _product(change, embedding) / bend) * step
+        return np.negative(embedding, out=embedding)
+
+
+def minimise(
+    objective: PenalisedLoss, begin: FloatArray, patience: Patience, watcher: Best
+) -> Descent:
+    """Descend from a layer until the gradient is small, nothing more can be gained, or the watcher has seen enough."""
+    layer, pairs, n_flat = begin, _Pairs(patience.n_pairs), 0
+    here = objective.evaluate(layer)
+    goes_on = watcher.goes_on(layer, here.worth)
+    for n_steps in range(patience.max_steps + 1):
+        direction = pairs.direction(objective, here)
+        if n_flat >= MAX_FLAT or patience.is_over(here, direction):
+            return Descent(layer=layer, n_steps=n_steps, has_converged=True)
+        if not goes_on or n_steps == patience.max_steps:
+            break
+        found = _lower(objective, layer, here, direction)
+        if found is None:
+            return Descent(layer=layer, n_steps=n_steps, has_converged=True)
+        step, there = found
+        pairs.add(step, there.gradient - here.gradient)
+        n_flat = n_flat + 1 if here.value - there.value <= ROUNDING * abs(here.value) else 0
+        layer, here = layer + step, there
+        goes_on = watcher.goes_on(layer, here.worth)
+    return Descent(layer=layer, n_steps=n_steps, has_converged=False)
+
+
+def _lower(
+    objective: PenalisedLoss, layer: FloatArray, here: Evaluation, direction: FloatArray
+) -> tuple[FloatArray, Evaluation] | None:
+    """Return a step along a direction that goes down enough, None if single precision has none."""
+    slope, length = _product(here.gradient, direction), 1.0
+    if not slope < 0:
+        return None
+    for _ in range(MAX_TRIALS):
+        step = direction * np.float32(length)
+        there = objective.evaluate(layer + step)
+        if there.value <= here.value + SUFFICIENT * length * slope:
+            return step, there
+        if -length * slope <= ROUNDING * abs(here.value):
+            return None
+        length *= _shorter(there.value - here.value, length * slope)
+    return None
+
+
+def _shorter(rise: float, slope: float) -> float:
+    """Return by how much to shorten a step: to the lowest point of the parabola through both ends, within bounds."""
+    bend = rise - slope
+    return (
+        min(LONGEST, max(SHORTEST, -slope / (2 * bend)))
+        if np.isfinite(bend) and bend > 0
+        else SHORTEST
+    )
+
+
+def _product(left: FloatArray, right: FloatArray) -> float:
+    return float(np.vdot(left, right))

@@ -56,23 +56,17 @@ class Problem:
         )
         _check_shapes(features, targets, weights)
         _check_weights(weights)
-        n_known = (
-            n_classes if n_classes is not None else targets.shape[1] if targets.ndim > 1 else None
-        )
-        if n_known is None:
+        if n_classes is None and targets.ndim < 2:  # noqa: PLR2004
             raise DataError(
                 "Class codes say nothing of how many classes there are.", fix="Give n_classes."
             )
-        known = (
-            _codes(targets, n_known)
-            if task is Task.SINGLE_LABEL
-            else _label_matrix(targets, n_known)
-        )
+        n_classes = targets.shape[1] if n_classes is None else n_classes
+        checked = _codes if task is Task.SINGLE_LABEL else _label_matrix
         return cls(
             features=features,
-            targets=known,
+            targets=checked(targets, n_classes),
             shares=weights / weights.sum(),
-            n_classes=n_known,
+            n_classes=n_classes,
             task=task,
         )
 
@@ -134,12 +128,12 @@ def check_group_objectives(
         return
     if everything.min() < 0 or everything.max() >= n_samples:
         raise DataError(
-            "A group_objective names samples that are not trained on.",
+            "A worst-group objective names samples that are not trained on.",
             given=(int(everything.min()), int(everything.max())),
         )
     if np.bincount(everything).max() > 1:
         raise DataError(
-            "No sample may be in two groups of group_objectives.",
+            "No sample may be in two groups of worst-group objectives.",
             given=int(np.bincount(everything).argmax()),
         )
 

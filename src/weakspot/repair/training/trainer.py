@@ -10,15 +10,17 @@ from weakspot.core.arrays import AnyArray, DoubleArray, FloatArray, IntArray, ge
 from weakspot.core.dataset import Task
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.heads import Head, WorstGroupObjective
-from weakspot.core.repairs import Solver
-from weakspot.repair.training.descent import Descent, Patience, Watcher, minimise
+from weakspot.core.repairs import Solver as SolverName
 from weakspot.repair.training.objective import (
-    Beginning,
     Best,
+    Descent,
     GroupObjectives,
+    Patience,
     PenalisedLoss,
     Penalty,
+    first_layer,
     group_losses,
+    minimise,
 )
 from weakspot.repair.training.problem import (
     Coordinates,
@@ -33,98 +35,74 @@ MIN_PAIRS, MAX_PAIRS = 3, 10
 PAIRS_SHARE = 0.3
 
 
-class ExactSolver:
-    """Solves one problem, for one penalty after the other if need be."""
+class Solver:
+    """Solves one problem, for one penalty after the other if need be.
+
+    Args:
+        problem: what is trained on.
+        start: the layer to begin with, None for nothing.
+        group_objectives: groups of positions of which only the worst served counts.
+        settings: of the trainer.
+        coordinates: in which layers are trained.
+        workers: threads that chunks are shared out to.
+    """
 
     def __init__(
         self,
         problem: Problem,
-        beginning: Beginning,
+        start: Head | None,
         group_objectives: tuple[WorstGroupObjective, ...],
-        patience: Patience,
+        settings: "HeadTrainer",
+        *,
+        coordinates: Coordinates,
         workers: Executor | None = None,
     ) -> None:
-        self.coordinates = Coordinates.of(problem)
-        self.begin = beginning.layer(problem, self.coordinates)
-        self._anchor = beginning.anchor(self.begin)
-        self._group_objectives = GroupObjectives(group_objectives, problem.shares)
-        self._patience = patience
-        self.objective = PenalisedLoss(
-            problem, self.coordinates, self._group_objectives, workers=workers
-        )
+        self.coordinates = coordinates
+        self.begin = first_layer(start, problem, coordinates)
+        self._anchor = self.begin if settings.towards == "start" else None
+        self._settings = settings
+        self._rivals = GroupObjectives(group_objectives, problem.shares)
+        self.objective = PenalisedLoss(problem, coordinates, self._rivals, workers=workers)
         affordable = int(PAIRS_SHARE * problem.features.nbytes / (2 * self.begin.nbytes))
         self._n_pairs = min(MAX_PAIRS, max(MIN_PAIRS, affordable))
 
-    def descend(self, penalty: float, begin: FloatArray, watcher: Watcher) -> Descent:
-        """Return how the descent from a layer ended; maxima of group_objectives become sharper as it goes on."""
+    def descend(self, penalty: float, begin: FloatArray, watcher: Best) -> Descent:
+        """Return how the descent from a layer ended, by the solver of the settings."""
+        if self._settings.solver == "sgd":
+            return self._along_the_slope(penalty, begin, watcher)
         self.objective.penalty_term = Penalty(strength=penalty, anchor=self._anchor)
         descent, n_steps = Descent(layer=begin, n_steps=0, has_converged=False), 0
-        for softness in SOFTNESS if self._group_objectives else SOFTNESS[-1:]:
-            if self._group_objectives:
+        # Maxima over groups become sharper as it goes on.
+        for softness in SOFTNESS if self._rivals else SOFTNESS[-1:]:
+            if self._rivals:
                 self.objective.soften(descent.layer, softness)
             patience = Patience(
-                max_steps=self._patience.max_steps - n_steps,
-                tolerance=self._patience.tolerance,
+                max_steps=self._settings.max_steps - n_steps,
+                tolerance=self._settings.tolerance,
                 n_pairs=self._n_pairs,
             )
             descent = minimise(self.objective, descent.layer, patience, watcher)
             n_steps += descent.n_steps
-        return Descent(layer=descent.layer, n_steps=n_steps, has_converged=descent.has_converged)
+        return replace(descent, n_steps=n_steps)
 
-
-@dataclass(frozen=True, kw_only=True)
-class Pace:
-    """How gradient descent goes.
-
-    Args:
-        learning_rate: length of a step.
-        momentum: what is kept of the former step.
-        n_epochs: steps; each sees all samples.
-        tolerance: largest gradient component at the end that counts as converged.
-    """
-
-    learning_rate: float
-    momentum: float
-    n_epochs: int
-    tolerance: float
-
-
-class GradientSolver:
-    """Descends along the slope on features as they are; of each group_objective only the group that is worst at the time counts."""
-
-    def __init__(
-        self,
-        problem: Problem,
-        beginning: Beginning,
-        group_objectives: tuple[WorstGroupObjective, ...],
-        pace: Pace,
-        workers: Executor | None = None,
-    ) -> None:
-        problem.check_features()
-        self.coordinates = Coordinates.plain_features(problem.n_features)
-        self.begin = beginning.layer(problem, self.coordinates)
-        self._anchor = beginning.anchor(self.begin)
-        self._pace = pace
-        rivals = GroupObjectives(group_objectives, problem.shares)
-        self.objective = PenalisedLoss(problem, self.coordinates, rivals, workers=workers)
-        self.objective.temperatures = rivals.sharpest
-
-    def descend(self, penalty: float, begin: FloatArray, watcher: Watcher) -> Descent:
-        """Return how the descent from a layer ended; it goes on for all epochs, or until losses grow beyond all numbers."""
+    def _along_the_slope(self, penalty: float, begin: FloatArray, watcher: Best) -> Descent:
+        """Go on for all epochs, or until losses grow beyond all numbers; of groups only the worst at the time counts."""
+        settings = self._settings
+        self.objective.temperatures = self._rivals.sharpest
         self.objective.penalty_term = Penalty(
             strength=penalty, anchor=self._anchor, holds_bias=True
         )
         layer, velocity = begin, np.zeros_like(begin)
-        for n_steps in range(self._pace.n_epochs + 1):
+        for n_steps in range(settings.n_epochs + 1):
             with np.errstate(all="ignore"):
                 here = self.objective.evaluate(layer)
             if not np.isfinite(here.worth):
                 return Descent(layer=layer, n_steps=n_steps, has_converged=False)
-            if not watcher.goes_on(layer, here.worth) or n_steps == self._pace.n_epochs:
+            if not watcher.goes_on(layer, here.worth) or n_steps == settings.n_epochs:
                 break
-            velocity = np.float32(self._pace.momentum) * velocity + here.gradient
-            layer = layer - np.float32(self._pace.learning_rate) * velocity
-        has_converged = float(np.abs(here.gradient).max()) <= self._pace.tolerance
+            velocity = np.float32(settings.momentum) * velocity + here.gradient
+            layer = layer - np.float32(settings.learning_rate) * velocity
+        has_converged = float(np.abs(here.gradient).max()) <= settings.tolerance
         return Descent(layer=layer, n_steps=n_steps, has_converged=has_converged)
 
 
@@ -143,7 +121,7 @@ def matching_problem(features: FloatArray, targets: AnyArray, head: Head) -> Pro
     return problem
 
 
-def closest_penalty(solver: ExactSolver | GradientSolver, problem: Problem, head: Head) -> float:
+def closest_penalty(solver: Solver, problem: Problem, head: Head) -> float:
     """Return the penalty whose result answers most like a head.
 
     Penalties are tried from the strongest on, each from the layer of the one before, until answers have become less alike twice.
@@ -223,7 +201,7 @@ class HeadTrainer:
 
     penalty: float = 1e-3
     towards: Literal["zero", "start"] = "zero"
-    solver: Solver = "exact"
+    solver: SolverName = "exact"
     max_steps: int = 500
     tolerance: float = 1e-5
     learning_rate: float = 0.2
@@ -281,19 +259,14 @@ class HeadTrainer:
             DataError: if features, targets, weights, start, group_objectives or validation samples cannot be used.
             NotEnoughDataError: if there is no sample.
         """
-        known = (
-            n_classes
-            if n_classes is not None
-            else len(start.bias)
-            if start is not None and np.ndim(targets) == 1
-            else None
-        )
-        problem = Problem.of(features, targets, weights, task=task, n_classes=known)
+        if n_classes is None and start is not None and np.ndim(targets) == 1:
+            n_classes = len(start.bias)
+        problem = Problem.of(features, targets, weights, task=task, n_classes=n_classes)
         check_start(start, problem)
         check_group_objectives(group_objectives, len(features))
         best_of = _validation(validation, problem)
         with workers_for(problem) as workers:
-            solver = self._solver(problem, start, group_objectives, workers)
+            solver = self.solver_of(problem, start, group_objectives, workers)
             best = Best(best_of, solver.coordinates)
             descent = solver.descend(self.penalty, solver.begin, best)
             layer = best.layer if best.layer is not None else solver.begin
@@ -325,27 +298,25 @@ class HeadTrainer:
             n_epochs=max(1, self.n_epochs // len(PENALTIES)),
         )
         with workers_for(problem) as workers:
-            solver = rough._solver(problem, head, (), workers)  # noqa: SLF001 - its own class
+            solver = rough.solver_of(problem, head, workers=workers)
             return replace(self, penalty=closest_penalty(solver, problem, head))
 
-    def _solver(
+    def solver_of(
         self,
         problem: Problem,
         start: Head | None,
-        group_objectives: tuple[WorstGroupObjective, ...],
-        workers: Executor | None,
-    ) -> ExactSolver | GradientSolver:
-        beginning = Beginning(head=start, towards=self.towards)
+        group_objectives: tuple[WorstGroupObjective, ...] = (),
+        workers: Executor | None = None,
+    ) -> Solver:
+        """Return what solves a problem; `sgd` takes features as they are, which must all be numbers."""
         if self.solver == "exact":
-            patience = Patience(max_steps=self.max_steps, tolerance=self.tolerance)
-            return ExactSolver(problem, beginning, group_objectives, patience, workers)
-        pace = Pace(
-            learning_rate=self.learning_rate,
-            momentum=self.momentum,
-            n_epochs=self.n_epochs,
-            tolerance=self.tolerance,
+            coordinates = Coordinates.of(problem)
+        else:
+            problem.check_features()
+            coordinates = Coordinates.plain_features(problem.n_features)
+        return Solver(
+            problem, start, group_objectives, self, coordinates=coordinates, workers=workers
         )
-        return GradientSolver(problem, beginning, group_objectives, pace, workers)
 
 
 def _validation(given: Validation | None, problem: Problem) -> Problem | None:
