@@ -17,7 +17,6 @@ from weakspot.core.arrays import ByteArray, FloatArray, IntArray, child_seed, ge
 from weakspot.core.assistants import Assistants
 from weakspot.core.dataset import Dataset, Split, Task
 from weakspot.core.errors import RefusedPromptError
-from weakspot.core.failures import FailureCriterion
 from weakspot.core.heads import Head
 from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.project.collective import FamilyMember
@@ -150,9 +149,7 @@ def planted_member(
         summary=EmbedResult(),
         inputs={},
     )
-    return FamilyMember(
-        name=name, bench=RepairBench.of(prepared, Settings(), FailureCriterion(), ())
-    )
+    return FamilyMember(name=name, bench=RepairBench.of(prepared, Settings()))
 
 
 def _trained(world: PlantedWorld, embeddings: FloatArray) -> tuple[Head, Dataset]:

@@ -16,7 +16,7 @@ from weakspot.core.heads import Head, RepairMaterial, TrainingSelection, class_p
 from weakspot.core.registry import registered
 from weakspot.core.repairs import GroupChange, GroupKind, RepairArm
 from weakspot.repair.bench import GROUP_METHODS, PENALTIES, best_penalty, groups_of
-from weakspot.repair.measure import ArmAnswers, measure_arm
+from weakspot.repair.measure import measure_arm
 from weakspot.repair.training.trainer import HeadTrainer
 
 FEATURES = "features"
@@ -98,10 +98,10 @@ class Workshop:
         self, arm: str, probabilities: FloatArray, *, n_trained: int = 0, note: str = ""
     ) -> RepairArm:
         """Return how answers [n, c] on the test samples do on their true slices."""
-        answers = ArmAnswers(
-            arm=arm, is_baseline=False, note=note, n_trained=n_trained, probabilities=probabilities
+        done = RepairArm(arm=arm, is_baseline=False, note=note, n_trained=n_trained, changes=())
+        return measure_arm(
+            done, probabilities, self.case.truths, self.case.test, self.case.criterion
         )
-        return measure_arm(answers, self.case.truths, self.case.test, self.case.criterion)
 
     def _head(self, selection: TrainingSelection, penalty: float) -> Head:
         dataset = self.case.samples.dataset

@@ -15,10 +15,10 @@ from weakspot.core.rules import ColumnRule
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
 from weakspot.models.callable_classifier import CallableClassifier
-from weakspot.models.files import read_head
+from weakspot.models.files import head_bytes, read_head
 from weakspot.models.onnx.classifier import OnnxClassifier
 from weakspot.models.training_weights import WeightedSamples, read_training_weights
-from weakspot.repair.export import export_repair, head_content, read_plan, write_training_lists
+from weakspot.repair.export import export_repair, read_plan, write_training_lists
 
 NAMES = ("apple", "pear")
 HEAD = Head(
@@ -214,9 +214,7 @@ def test_export_repair__contests_are_written(tmp_path):
 
 def test_head_content__is_the_file(tmp_path):
     _export_repair(tmp_path / "out")
-    assert (tmp_path / "out" / "repaired_head.safetensors").read_bytes() == head_content(
-        HEAD, NAMES
-    )
+    assert (tmp_path / "out" / "repaired_head.safetensors").read_bytes() == head_bytes(HEAD, NAMES)
 
 
 LISTED_SPLITS = ["validation", "train", "train", "pool", "train", "synthetic"]

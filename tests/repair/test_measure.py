@@ -4,10 +4,10 @@ import pytest
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.errors import DataError, NotEnoughDataError
 from weakspot.core.failures import FailureCriterion, LabelHierarchy, Side
-from weakspot.core.repairs import GroupKind
+from weakspot.core.repairs import GroupKind, RepairArm
 from weakspot.core.rules import LinearRule, PredictionRule
 from weakspot.core.samples import EmbeddingSpace, SampleSet
-from weakspot.repair.measure import ArmAnswers, Elsewhere, measure_arm, untouched
+from weakspot.repair.measure import measure_arm, untouched
 
 TOP_1 = FailureCriterion()
 
@@ -23,48 +23,43 @@ def _test_set():
     return SampleSet(dataset=dataset, rows=np.arange(10), name="test")
 
 
-def _answers(predicted, **changes):
-    probabilities = np.eye(2, dtype=np.float32)[predicted]
-    given = {
-        "arm": "slice-balanced",
-        "is_baseline": False,
-        "note": "n",
-        "n_trained": 5,
-        "probabilities": probabilities,
-    }
-    return ArmAnswers(**{**given, **changes})
+def _arm(predicted, slices=(), samples=None, criterion=TOP_1, *, done=(), **options):
+    """Measure an arm that says the first or second class, or gives probabilities; `done` is what is known of it before."""
+    answers = np.asarray(predicted)
+    probabilities = answers if answers.ndim > 1 else np.eye(2, dtype=np.float32)[answers]
+    facts = {"arm": "slice-balanced", "is_baseline": False, "note": "n", "n_trained": 5}
+    return measure_arm(
+        RepairArm(**{**facts, "changes": (), **dict(done)}),
+        probabilities,
+        slices,
+        _test_set() if samples is None else samples,
+        criterion,
+        **options,
+    )
+
+
+def _counts(change):
+    return (
+        change.n_samples,
+        change.right_before,
+        change.right_after,
+        change.gained,
+        change.lost,
+    )
 
 
 def test_measure_arm__counts_every_group(make_slice):
     # After: both green apples are right, one other apple and the wrong pear stay as listed, one right pear is lost.
-    arm = measure_arm(_answers([0, 0, 0, 1, 0, 0, 1, 1, 0, 0]), [make_slice()], _test_set(), TOP_1)
+    arm = _arm([0, 0, 0, 1, 0, 0, 1, 1, 0, 0], [make_slice()])
     table = {(change.kind, change.group): change for change in arm.changes}
     found = table[GroupKind.SLICE, "apple: unnamed (hand)"]
-    assert (found.n_samples, found.right_before, found.right_after, found.gained, found.lost) == (
-        3,
-        1,
-        3,
-        2,
-        0,
-    )
+    assert _counts(found) == (3, 1, 3, 2, 0)
     rest = table[GroupKind.COMPLEMENT, "apple: the rest"]
-    assert (rest.n_samples, rest.right_before, rest.right_after, rest.gained, rest.lost) == (
-        3,
-        3,
-        2,
-        0,
-        1,
-    )
+    assert _counts(rest) == (3, 3, 2, 0, 1)
     pears = table[GroupKind.CLASS, "pear"]
     assert (pears.n_samples, pears.right_before, pears.right_after) == (4, 3, 2)
     overall = table[GroupKind.OVERALL, "overall"]
-    assert (
-        overall.n_samples,
-        overall.right_before,
-        overall.right_after,
-        overall.gained,
-        overall.lost,
-    ) == (10, 7, 7, 2, 2)
+    assert _counts(overall) == (10, 7, 7, 2, 2)
     assert overall.p_value == 1.0
     assert found.p_value == pytest.approx(0.5)
     assert found.interval_after.low == pytest.approx(0.438503, abs=1e-6)
@@ -74,23 +69,11 @@ def test_measure_arm__counts_every_group(make_slice):
 
 def test_measure_arm__clean_accuracy_and_resolved_failures(make_slice):
     # Seven were right before and two of them are lost; three were wrong and two of them are gained.
-    arm = measure_arm(_answers([0, 0, 0, 1, 0, 0, 1, 1, 0, 0]), [make_slice()], _test_set(), TOP_1)
+    arm = _arm([0, 0, 0, 1, 0, 0, 1, 1, 0, 0], [make_slice()])
     clean = arm.change_of(GroupKind.FORMERLY_RIGHT)
-    assert (clean.n_samples, clean.right_before, clean.right_after, clean.gained, clean.lost) == (
-        7,
-        7,
-        5,
-        0,
-        2,
-    )
+    assert _counts(clean) == (7, 7, 5, 0, 2)
     resolved = arm.change_of(GroupKind.FORMERLY_WRONG)
-    assert (
-        resolved.n_samples,
-        resolved.right_before,
-        resolved.right_after,
-        resolved.gained,
-        resolved.lost,
-    ) == (3, 0, 2, 2, 0)
+    assert _counts(resolved) == (3, 0, 2, 2, 0)
     # They were chosen by their result, so that they can move one way only is no finding.
     assert (clean.p_value, resolved.p_value) == (1.0, 1.0)
     assert "formerly right" not in arm.got_worse
@@ -106,7 +89,6 @@ def test_measure_arm__clean_accuracy_and_resolved_failures(make_slice):
 
 
 def test_measure_arm__halves_are_measured_apart(make_slice):
-    samples = _test_set()
     dataset = dataset_from_columns(
         class_names=["apple", "pear"],
         labels=[0, 0, 1, -1, 0],
@@ -115,9 +97,8 @@ def test_measure_arm__halves_are_measured_apart(make_slice):
     )
     half = SampleSet(dataset=dataset, rows=np.arange(5), name="validation, discovery half")
     after = np.eye(2, dtype=np.float32)[[0, 1, 1, 0, 0]]
-    answers = _answers([0] * 10, n_added=3, n_synthetic=2, temperature=1.5)
-    elsewhere = [Elsewhere(samples=half, probabilities=after)]
-    arm = measure_arm(answers, [make_slice()], samples, TOP_1, elsewhere=elsewhere)
+    done = {"n_added": 3, "n_synthetic": 2, "temperature": 1.5}
+    arm = _arm([0] * 10, [make_slice()], done=done, elsewhere=[(half, after)])
     assert (arm.n_added, arm.n_synthetic, arm.temperature) == (3, 2, 1.5)
     (seed,) = arm.elsewhere
     # Row 3 has no label and row 4 no prediction: three samples are left.
@@ -137,7 +118,7 @@ def test_measure_arm__halves_are_measured_apart(make_slice):
 def test_measure_arm__empty_groups_stay_and_are_never_worse(make_slice):
     empty = make_slice(rule=make_slice().rule.model_copy(update={"values": ("purple",)}))
     elsewhere = make_slice(class_name="plum")
-    arm = measure_arm(_answers([0] * 6 + [1] * 4), [empty, elsewhere], _test_set(), TOP_1)
+    arm = _arm([0] * 6 + [1] * 4, [empty, elsewhere])
     groups = [one for one in arm.changes if one.kind is GroupKind.SLICE]
     assert [one.n_samples for one in groups] == [0, 0]
     assert [(one.interval_after.low, one.interval_after.high, one.p_value) for one in groups] == [
@@ -149,11 +130,8 @@ def test_measure_arm__empty_groups_stay_and_are_never_worse(make_slice):
 
 def test_measure_arm__nothing_measured_elsewhere_is_no_error(make_slice):
     samples = _test_set()
-    nobody = Elsewhere(
-        samples=samples.only(np.zeros(0, dtype=np.int64)),
-        probabilities=np.zeros((0, 2), dtype=np.float32),
-    )
-    arm = measure_arm(_answers([0] * 10), [make_slice()], samples, TOP_1, elsewhere=[nobody])
+    nobody = samples.only(np.zeros(0, dtype=np.int64)), np.zeros((0, 2), dtype=np.float32)
+    arm = _arm([0] * 10, [make_slice()], samples, TOP_1, elsewhere=[nobody])
     assert [one.n_samples for one in arm.elsewhere[0].changes] == [0, 0, 0, 0, 0]
 
 
@@ -168,9 +146,7 @@ def test_measure_arm__labels_score_but_never_route(make_slice):
         dataset = dataset_from_columns(
             class_names=["apple", "pear"], labels=labels, predictions=before, metadata=columns
         )
-        arm = measure_arm(
-            _answers(predicted), slices, SampleSet(dataset=dataset, rows=np.arange(10)), TOP_1
-        )
+        arm = _arm(predicted, slices, SampleSet(dataset=dataset, rows=np.arange(10)), TOP_1)
         inside = [one for one in arm.changes if one.kind is GroupKind.SLICE]
         # Rows 0 to 2 are green, whatever their label says.
         assert sum(one.n_samples for one in inside) == 3
@@ -192,7 +168,7 @@ def test_measure_arm__membership_that_cannot_be_told_is_on_neither_side(make_sli
     space = EmbeddingSpace(encoder_id="hand", embeddings=embeddings)
     known = SampleSet(dataset=samples.dataset, rows=samples.rows, spaces={"clip": space})
     far_along = make_slice(rule=LinearRule(encoder_id="hand", direction=(1.0,), normalise=False))
-    arm = measure_arm(_answers([0] * 10), [far_along], known, TOP_1)
+    arm = _arm([0] * 10, [far_along], known, TOP_1)
     assert arm.change_of(GroupKind.SLICE).n_samples == 2
     assert arm.change_of(GroupKind.COMPLEMENT).n_samples == 3
     assert arm.change_of(GroupKind.CLASS, "apple").n_samples == 6
@@ -222,20 +198,17 @@ def test_measure_arm__every_kind_of_failure(criterion, before, after):
         class_names=["apple", "pear", "brick"], labels=[0, 0, 0], probabilities=probabilities
     )
     samples = SampleSet(dataset=dataset, rows=np.arange(3))
-    overall = measure_arm(_answers([], probabilities=repaired), [], samples, criterion).changes[0]
+    overall = _arm(repaired, [], samples, criterion).changes[0]
     assert (overall.n_samples, overall.right_before, overall.right_after) == (3, before, after)
 
 
 def test_measure_arm__calibration_needs_probabilities_before(make_slice):
-    assert (
-        measure_arm(_answers([0] * 10), [make_slice()], _test_set(), TOP_1).calibration_after
-        is None
-    )
+    assert _arm([0] * 10, [make_slice()]).calibration_after is None
     probabilities = np.tile(np.array([[0.9, 0.1]], dtype=np.float32), (10, 1))
     dataset = dataset_from_columns(
         class_names=["apple", "pear"], labels=[0] * 6 + [1] * 4, probabilities=probabilities
     )
-    arm = measure_arm(_answers([0] * 10), [], SampleSet(dataset=dataset, rows=np.arange(10)), TOP_1)
+    arm = _arm([0] * 10, [], SampleSet(dataset=dataset, rows=np.arange(10)), TOP_1)
     # Six of ten are right, at a confidence of 0.9 before and of 1 after.
     assert arm.calibration_before == pytest.approx(0.3)
     assert arm.calibration_after == pytest.approx(0.4)
@@ -244,7 +217,7 @@ def test_measure_arm__calibration_needs_probabilities_before(make_slice):
 def test_measure_arm__several_slices_keep_distinct_names(make_slice):
     samples = _test_set()
     other = make_slice(rule=make_slice().rule.model_copy(update={"values": (False,)}))
-    arm = measure_arm(_answers([0] * 10), [make_slice(), other], samples, TOP_1)
+    arm = _arm([0] * 10, [make_slice(), other], samples, TOP_1)
     groups = [change.group for change in arm.changes if change.kind is GroupKind.SLICE]
     assert len(set(groups)) == 2
     assert all(group.startswith("apple: unnamed (hand) (") for group in groups)
@@ -258,10 +231,8 @@ def test_measure_arm__multi_label_counts_decisions(make_slice):
         metadata={"green": [True, True, True]},
     )
     samples = SampleSet(dataset=dataset, rows=np.arange(3), name="test")
-    answers = _answers(
-        [0, 0, 0], probabilities=np.array([[0.9, 0.1], [0.9, 0.9], [0.1, 0.1]], dtype=np.float32)
-    )
-    arm = measure_arm(answers, [make_slice(side=Side.PRESENT)], samples, TOP_1)
+    probabilities = np.array([[0.9, 0.1], [0.9, 0.9], [0.1, 0.1]], dtype=np.float32)
+    arm = _arm(probabilities, [make_slice(side=Side.PRESENT)], samples)
     table = {(change.kind, change.group): change for change in arm.changes}
     assert (
         table[GroupKind.OVERALL, "overall"].n_samples,
@@ -275,24 +246,24 @@ def test_measure_arm__multi_label_counts_decisions(make_slice):
 def test_measure_arm__refuses_answers_for_other_samples(make_slice):
     samples = _test_set()
     with pytest.raises(DataError, match="one row of probabilities"):
-        measure_arm(_answers([0, 1]), [make_slice()], samples, TOP_1)
+        _arm([0, 1], [make_slice()], samples, TOP_1)
     with pytest.raises(DataError, match="one column for every class"):
-        measure_arm(
-            _answers([], probabilities=np.ones((10, 3), dtype=np.float32)),
+        _arm(
+            np.ones((10, 3), dtype=np.float32),
             [make_slice()],
             samples,
             TOP_1,
         )
-    other = Elsewhere(samples=samples, probabilities=np.ones((9, 2), dtype=np.float32))
+    other = samples, np.ones((9, 2), dtype=np.float32)
     with pytest.raises(DataError, match="one row of probabilities"):
-        measure_arm(_answers([0] * 10), [make_slice()], samples, TOP_1, elsewhere=[other])
+        _arm([0] * 10, [make_slice()], samples, TOP_1, elsewhere=[other])
 
 
 def test_measure_arm__refuses_answers_that_are_no_numbers(make_slice):
     probabilities = np.full((10, 2), 0.5, dtype=np.float32)
     probabilities[[2, 4]] = np.nan
     with pytest.raises(DataError, match="2 measured samples have no usable probabilities"):
-        measure_arm(_answers([], probabilities=probabilities), [make_slice()], _test_set(), TOP_1)
+        _arm(probabilities, [make_slice()])
 
 
 def test_measure_arm__refuses_samples_without_label_or_prediction(make_slice):
@@ -300,13 +271,13 @@ def test_measure_arm__refuses_samples_without_label_or_prediction(make_slice):
         class_names=["apple", "pear"], labels=[0, -1], predictions=np.array([0, 0])
     )
     with pytest.raises(DataError, match="no label"):
-        measure_arm(_answers([0, 0]), [], SampleSet(dataset=dataset, rows=np.arange(2)), TOP_1)
+        _arm([0, 0], [], SampleSet(dataset=dataset, rows=np.arange(2)), TOP_1)
 
 
 def test_measure_arm__refuses_slices_of_former_failures(make_slice):
     circular = make_slice(rule=PredictionRule(measure="loss", threshold=1.0))
     with pytest.raises(DataError, match="defined by predictions"):
-        measure_arm(_answers([0] * 10), [circular], _test_set(), TOP_1)
+        _arm([0] * 10, [circular])
 
 
 def test_untouched__refuses_used_rows_and_leaves_out_their_copies():

@@ -13,6 +13,7 @@ from weakspot.core.errors import ConfigError, DataError, ModelError, NotEnoughDa
 from weakspot.core.evidence import Share
 from weakspot.core.failures import class_problems, describe_criterion
 from weakspot.core.heads import Head, TrainingSelection
+from weakspot.core.repairs import RepairArm
 from weakspot.core.run import StageProgress, no_stage_progress
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse
@@ -32,7 +33,7 @@ from weakspot.repair.collective import (
     pooled,
 )
 from weakspot.repair.controls import random_control
-from weakspot.repair.measure import ArmAnswers, measure_arm
+from weakspot.repair.measure import measure_arm
 from weakspot.repair.predictions import compare, is_measurable
 from weakspot.run.preparation import FEATURES
 
@@ -77,10 +78,9 @@ class FamilyMember:
         record, prepared = project.repairable(_verified_run(project, name))
         refuse_unrepairable(name, prepared.samples)
         slices = [found for found in record.findings() if not found.rule.reads_predictions]
-        criterion = project.settings.failure.criterion()
         return cls(
             name=name,
-            bench=RepairBench.of(prepared, project.settings, criterion, slices, record.evidence),
+            bench=RepairBench.of(prepared, project.settings, slices, record.evidence),
         )
 
     @property
@@ -457,10 +457,19 @@ def _repair(
     measured = family.measured(member)
     arms = [
         measure_arm(
-            _answers(name, selection, fitted[name], measured),
+            RepairArm(
+                arm=name,
+                is_baseline=name == RANDOM,
+                note=selection.note,
+                n_trained=len(selection.rows),
+                changes=(),
+                temperature=fitted[name].temperature,
+            ),
+            fitted[name].head.probabilities(measured.embeddings(FEATURES)),
             bench.slices,
             measured,
             bench.criterion,
+            thresholds=fitted[name].thresholds,
             column=bench.settings.repair.groups,
         )
         for name, selection in selections.items()
@@ -479,20 +488,6 @@ def _repair(
         notes=tuple(notes),
     )
     return model, fitted[COLLECTIVE].head
-
-
-def _answers(
-    name: str, selection: TrainingSelection, fitted: FittedHead, samples: SampleSet
-) -> ArmAnswers:
-    return ArmAnswers(
-        arm=name,
-        is_baseline=name == RANDOM,
-        note=selection.note,
-        n_trained=len(selection.rows),
-        probabilities=fitted.head.probabilities(samples.embeddings(FEATURES)),
-        thresholds=fitted.thresholds,
-        temperature=fitted.temperature,
-    )
 
 
 def _figures(

@@ -8,9 +8,9 @@ from pathlib import Path
 from weakspot.core.errors import ConfigError
 from weakspot.core.evidence import Share
 from weakspot.data.charts import heat_map, interval_chart
+from weakspot.models.files import head_bytes
 from weakspot.project.collective import FamilyResult
 from weakspot.repair.collective import CollectiveRepair, FamilyFigures, FamilyModel
-from weakspot.repair.export import head_content
 from weakspot.report.document import paragraph, share_cell, small_page
 from weakspot.report.repairs import data_words, p_words
 from weakspot.report.wording import CERTAIN, count, interval, p_value, percent
@@ -44,7 +44,7 @@ def write_family(result: FamilyResult, folder: Path) -> tuple[Path, ...]:
         SAMPLES: _set_table(result).encode(),
     }
     contents |= {
-        f"{name}_head.safetensors": head_content(head, result.class_names[name])
+        f"{name}_head.safetensors": head_bytes(head, result.class_names[name])
         for name, head in result.heads.items()
     }
     try:

@@ -26,6 +26,7 @@ from weakspot.generate.search_run import SearchRequest, SearchResult, SearchStag
 from weakspot.project.nearest import NearestRequest, NearestResult, NearestStage
 from weakspot.project.new_settings import recommended_settings, with_inputs, write_settings
 from weakspot.repair.advice.stage import Advisor
+from weakspot.repair.bench import RepairBench
 from weakspot.repair.history import forget_repeats, set_repair_aside
 from weakspot.repair.stage import RepairRequest, RepairStage
 from weakspot.repair.synthetic_samples import with_synthetic
@@ -333,9 +334,7 @@ class ProjectWorkings(ProjectSession):
         with self._clock.stage("repair") as facts:
             stage = RepairStage(
                 record=record,
-                prepared=prepared,
-                settings=self.settings,
-                criterion=self.criterion,
+                bench=RepairBench(prepared, self.settings),
                 store=self.store,
                 progress=self._progress,
             )
@@ -344,7 +343,7 @@ class ProjectWorkings(ProjectSession):
                 f"{sum(bool(result.arms) for result in record.repairs)} repairs measured"
             )
         with self._clock.stage("advise") as facts, self.telling("advise"):
-            record = Advisor(record, prepared, self.settings, self.criterion, self.folder).run()
+            record = Advisor(record, prepared, self.settings, self.folder).run()
             facts["summary"] = f"{len(record.advice)} things to do"
         return record
 

@@ -3,7 +3,7 @@
 Material that would make a repair look better than it is is refused here; penalty and temperature are chosen here.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -17,7 +17,6 @@ from weakspot.core.dataset import SPLIT_ORDER, Dataset, Split, Task
 from weakspot.core.errors import DataError
 from weakspot.core.evidence import Evidence
 from weakspot.core.failures import (
-    ClassProblem,
     FailureCriterion,
     best_f1_thresholds,
     class_problems,
@@ -28,7 +27,7 @@ from weakspot.core.repairs import RepairArm, RepairPlan
 from weakspot.core.roles import Repairer
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
-from weakspot.repair.measure import ArmAnswers, Elsewhere, measure_arm, untouched
+from weakspot.repair.measure import measure_arm, untouched
 from weakspot.repair.training.trainer import HeadTrainer, TrainedHead
 from weakspot.run.halves import Halves, used_rows
 from weakspot.run.preparation import FEATURES, Prepared
@@ -49,7 +48,7 @@ def refuse_contamination(
     """Refuse a repair whose training material is also what slices are verified or the repair is measured on.
 
     Training images that are repeated under another row of the verifying samples are not refused: they are left out of what is
-    measured, and counted there. Pool and generated images are added on purpose, so for them it is a mistake to be mended.
+    measured, and counted there. Pool and generated images are added on purpose, so for them it is a mistake to be fixed.
 
     Args:
         dataset: all samples.
@@ -213,12 +212,12 @@ def _coolest(logits: FloatArray, truth: BoolArray, shares: DoubleArray, task: Ta
     def loss(logarithm: float) -> float:
         return _loss(logits, truth, shares, factor=float(np.exp(-logarithm)), task=task)
 
-    found = minimize_scalar(
+    lowest = minimize_scalar(
         loss, bounds=(np.log(COLDEST), np.log(HOTTEST)), method="bounded", options={"xatol": 1e-5}
     )
-    temperature = float(np.exp(found.x))
+    temperature = float(np.exp(lowest.x))
     is_inside = COLDEST * NEAR_AN_END < temperature < HOTTEST / NEAR_AN_END
-    return temperature if is_inside and found.fun < loss(0.0) - MIN_GAIN else None
+    return temperature if is_inside and lowest.fun < loss(0.0) - MIN_GAIN else None
 
 
 def _loss(
@@ -296,24 +295,21 @@ class RepairBench:
     Args:
         prepared: samples and models.
         settings: of the project.
-        criterion: what counts as a failure.
         slices: what to repair.
         evidence: what was measured of them.
     """
 
     prepared: Prepared
     settings: Settings
-    criterion: FailureCriterion
-    slices: tuple[FailureSlice, ...]
-    evidence: tuple[Evidence, ...]
+    slices: tuple[FailureSlice, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
 
     @classmethod
     def of(
         cls,
         prepared: Prepared,
         settings: Settings,
-        criterion: FailureCriterion,
-        slices: Sequence[FailureSlice],
+        slices: Sequence[FailureSlice] = (),
         evidence: Sequence[Evidence] = (),
     ) -> "RepairBench":
         """Return the bench of a project, after refusing pool or generated images that are also measured on."""
@@ -325,7 +321,11 @@ class RepairBench:
             synthetic=dataset.rows_of(Split.SYNTHETIC),
             verifying=dataset.rows_of(Split.VALIDATION, Split.TEST),
         )
-        return cls(prepared, settings, criterion, tuple(slices), tuple(evidence))
+        return cls(prepared, settings, tuple(slices), tuple(evidence))
+
+    @cached_property
+    def criterion(self) -> FailureCriterion:
+        return self.settings.failure.criterion()
 
     @property
     def samples(self) -> SampleSet:
@@ -334,18 +334,16 @@ class RepairBench:
     @cached_property
     def material(self) -> RepairMaterial:
         """Return what strategies choose from: samples whose features are known."""
-        budget = self.settings.repair.budget
-        pool, synthetic = (
-            self._with_features(Split.POOL, "pool"),
-            self._with_features(Split.SYNTHETIC, "generated samples"),
-        )
+        pool = self._with_features(Split.POOL, "pool")
+        synthetic = self._with_features(Split.SYNTHETIC, "generated samples")
+        confirmation = class_problems(self.samples.dataset, self.pairs[0][1].rows, self.criterion)
         return RepairMaterial(
             training=self._with_features(Split.TRAIN, "training samples"),
             pool=pool if len(pool) else None,
             synthetic=synthetic if len(synthetic) else None,
-            budget=budget,
+            budget=self.settings.repair.budget,
             evidence={entry.slice_id: entry for entry in self.evidence},
-            n_failures=sum(problem.n_failed for problem in self._confirmation_problems),
+            n_failures=sum(problem.n_failed for problem in confirmation),
             seed=self.settings.seed,
             assistants=self.prepared.assistants,
         )
@@ -373,17 +371,13 @@ class RepairBench:
             given.setdefault("column", chosen.groups)
         return given
 
-    def repairer(self, method: str, parameters: Mapping[str, JsonValue]) -> Repairer:
-        """Return a strategy, ready to choose."""
-        part: Repairer = build_part("repairers", method, parameters, where="[repair] parameters")
-        return part
-
     def selection(
         self, method: str, parameters: Mapping[str, JsonValue] | None = None
     ) -> TrainingSelection:
         """Return what a strategy chooses."""
         given = self.parameters(method) if parameters is None else parameters
-        return self.repairer(method, given).select(self.slices, self.material)
+        part: Repairer = build_part("repairers", method, given, where="[repair] parameters")
+        return part.select(self.slices, self.material)
 
     def targets(self, rows: IntArray) -> IntArray | BoolArray:
         """Return class codes [n] of a single-label task, which take little memory, or labels [n, c] of a multi-label one."""
@@ -417,6 +411,7 @@ class RepairBench:
     def fitted(self, selection: TrainingSelection) -> FittedHead:
         """Return the last layer trained on a selection; calibration, thresholds and tuning come from validation samples."""
         dataset, rows = self.samples.dataset, self._validation.rows
+        features = self.samples.embeddings(FEATURES, rows)
         if self.settings.repair.tune and len(rows) and dataset.task is Task.SINGLE_LABEL:
             tried = {
                 penalty: self._train(selection, replace(self.trainer, penalty=penalty))
@@ -424,18 +419,12 @@ class RepairBench:
             }
             heads = {penalty: one.head for penalty, one in tried.items()}
             groups = groups_of(self.slices, self._validation)
-            trained = tried[
-                best_penalty(
-                    heads, self.samples.embeddings(FEATURES, rows), dataset.labels[rows], groups
-                )
-            ]
+            trained = tried[best_penalty(heads, features, dataset.labels[rows], groups)]
         else:
             trained = self._train(selection, self.trainer)
         head, temperature = trained.head, None
         if self.settings.repair.calibrate and len(rows):
-            head, temperature = calibrated(
-                head, self.samples.embeddings(FEATURES, rows), self.targets(rows)
-            )
+            head, temperature = calibrated(head, features, self.targets(rows))
         missing = tuple(dataset.class_names[code] for code in trained.missing_classes)
         return FittedHead(
             head=head, temperature=temperature, thresholds=self._thresholds(head), missing=missing
@@ -467,53 +456,44 @@ class RepairBench:
         note = selection.note
         if ready.missing:
             note = f"{note} No training sample: {', '.join(ready.missing)}."
-        answers = ArmAnswers(
+        arm = RepairArm(
             arm=name,
             is_baseline=is_baseline,
             note=note,
             n_trained=len(selection.rows),
-            probabilities=self._answers(ready.head, self.measured),
-            thresholds=ready.thresholds,
+            changes=(),
             n_added=int(np.sum(splits == SPLIT_ORDER.index(Split.POOL))),
             n_synthetic=int(np.sum(splits == SPLIT_ORDER.index(Split.SYNTHETIC))),
             temperature=ready.temperature,
         )
-        elsewhere = [
-            Elsewhere(samples=half, probabilities=self._answers(ready.head, half))
-            for half in self._halves
-        ]
-        return measure_arm(
-            answers,
-            self.slices,
-            self.measured,
-            self.criterion,
-            elsewhere=elsewhere,
-            column=self.settings.repair.groups,
-            seed=self.settings.seed,
+        return self._measure(
+            arm, lambda samples: self._answers(ready.head, samples), ready.thresholds
         )
 
     def reference_arm(self, name: str, note: str, probabilities: FloatArray) -> RepairArm:
         """Return a way of answering that retrains nothing, measured; probabilities [n, c] are of all rows of the project."""
-        answers = ArmAnswers(
-            arm=name,
-            is_baseline=True,
-            note=note,
-            n_trained=0,
-            probabilities=probabilities[self.measured.rows],
+        arm = RepairArm(
+            arm=name, is_baseline=True, note=note, n_trained=0, changes=(), is_reference=True
         )
-        elsewhere = [
-            Elsewhere(samples=half, probabilities=probabilities[half.rows]) for half in self._halves
-        ]
-        arm = measure_arm(
-            answers,
+        return self._measure(arm, lambda samples: probabilities[samples.rows])
+
+    def _measure(
+        self,
+        arm: RepairArm,
+        answers: Callable[[SampleSet], FloatArray],
+        thresholds: FloatArray | None = None,
+    ) -> RepairArm:
+        return measure_arm(
+            arm,
+            answers(self.measured),
             self.slices,
             self.measured,
             self.criterion,
-            elsewhere=elsewhere,
+            thresholds=thresholds,
+            elsewhere=[(half, answers(half)) for half in self._halves],
             column=self.settings.repair.groups,
             seed=self.settings.seed,
         )
-        return arm.model_copy(update={"is_reference": True})
 
     @cached_property
     def start(self) -> Head | None:
@@ -564,10 +544,6 @@ class RepairBench:
                 known &= self.samples.dataset.predictions[half.rows] >= 0
             found.append(half.only(half.rows[known]))
         return tuple(half for half in found if len(half))
-
-    @cached_property
-    def _confirmation_problems(self) -> tuple[ClassProblem, ...]:
-        return class_problems(self.samples.dataset, self.pairs[0][1].rows, self.criterion)
 
     def _with_features(self, split: Split, name: str) -> SampleSet:
         rows: IntArray = self.samples.dataset.rows_of(split)

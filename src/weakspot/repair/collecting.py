@@ -9,15 +9,13 @@ import numpy as np
 
 from weakspot.core.dataset import Dataset, Split
 from weakspot.core.errors import DataError, NotEnoughDataError, UnavailableError
-from weakspot.core.failures import FailureCriterion
 from weakspot.core.heads import RepairMaterial, TrainingSelection
 from weakspot.core.repairs import LabellingRequest, RepairPlan, RepairResult, SliceNeed
-from weakspot.core.run import RunRecord
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
 from weakspot.data.locations import shown_location
 from weakspot.models.files import files_in, new_files
-from weakspot.repair.bench import refuse_contamination
+from weakspot.repair.bench import RepairBench, refuse_contamination
 from weakspot.repair.collecting_needs import PoolRows, pool_rows, slice_needs
 from weakspot.repair.export import (
     PLAN_FILE,
@@ -31,8 +29,6 @@ from weakspot.repair.export import (
 from weakspot.repair.labels import suggested_classes, write_labelling_list
 from weakspot.report.repairs import need_sentences
 from weakspot.run.halves import used_rows
-from weakspot.run.preparation import Prepared
-from weakspot.run.settings import Settings
 from weakspot.run.wiring import build_part
 from weakspot.store.csv_tables import csv_text
 from weakspot.store.project import ProjectStore
@@ -76,6 +72,7 @@ def readme_text(
 
 COLLECT_FILE = "to_collect.csv"
 NEEDS_FILE = "how_many.csv"
+NEEDS_COLUMNS = ("slice_id", "slice", "what", "value", "kind")
 WEIGHTS_FOLDER = "weights"
 COLLECT_COLUMNS = (
     "slice_id",
@@ -121,7 +118,10 @@ def write_collected(folder: Path, content: CollectedFiles, samples: SampleSet) -
     with new_files(folder) as staging:
         plan = plan_with(content.plan, content.slices)
         (staging / PLAN_FILE).write_text(plan_text(plan), encoding="utf-8")
-        _write_table(staging / NEEDS_FILE, *_needs_table(content.needs))
+        facts = [
+            (need.slice_id, need.title, *fact) for need in content.needs for fact in _facts(need)
+        ]
+        _write_table(staging / NEEDS_FILE, NEEDS_COLUMNS, facts)
         if any(len(own.rows) for own in content.pool):
             _write_table(staging / COLLECT_FILE, *_collect_table(content.pool, dataset))
         for number, (name, selection) in enumerate(content.selections.items()):
@@ -180,15 +180,6 @@ def _collect_table(
     return (*COLLECT_COLUMNS, *(f"column {name}" for name in read)), lines
 
 
-def _needs_table(needs: Sequence[SliceNeed]) -> tuple[tuple[str, ...], list[list[object]]]:
-    columns = ("slice_id", "slice", "what", "value", "kind")
-    lines: list[list[object]] = []
-    for need in needs:
-        for what, value, kind in _facts(need):
-            lines.append([need.slice_id, need.title, what, value, kind])
-    return columns, lines
-
-
 def _facts(need: SliceNeed) -> list[tuple[str, object, str]]:
     facts: list[tuple[str, object, str]] = [
         ("failure rate inside", round(need.rate_inside, 4), "measured"),
@@ -225,43 +216,30 @@ FOLDER = "handed-back/table"
 COLLECT_INSTEAD = "`weakspot repair` writes which pool rows to collect, how many, and weights for your own training."
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class CollectingRequest:
-    """What is collected for.
-
-    Args:
-        record: the run.
-        prepared: samples.
-        settings: of the project.
-        criterion: what counts as a failure.
-        slices: confirmed ones.
-        why: why nothing can be retrained here.
-        gain: by how much the failure rate of every slice is to fall; None: by half and all of its gap.
-    """
-
-    record: RunRecord
-    prepared: Prepared
-    settings: Settings
-    criterion: FailureCriterion
-    slices: tuple[FailureSlice, ...]
-    why: str
-    gain: float | None = None
-
-    @property
-    def samples(self) -> SampleSet:
-        return self.prepared.samples
-
-
 def collect_instead(
-    asked: CollectingRequest, *, store: ProjectStore, write_to: Path | None
+    bench: RepairBench,
+    run_id: str,
+    why: str,
+    *,
+    store: ProjectStore,
+    write_to: Path | None,
+    gain: float | None = None,
 ) -> RepairResult:
     """Write the files, into a folder of the run by default, and return what they say.
+
+    Args:
+        bench: samples, settings and confirmed slices.
+        run_id: of the run.
+        why: why nothing can be retrained here.
+        store: of the project.
+        write_to: a folder of the user's own.
+        gain: by how much the failure rate of every slice is to fall; None: by half and all of its gap.
 
     Raises:
         DataError: if pool samples are also evaluated on.
         ModelError: if files of the same names are there.
     """
-    dataset = asked.samples.dataset
+    samples, dataset = bench.samples, bench.samples.dataset
     refuse_contamination(
         dataset,
         training=dataset.rows_of(Split.TRAIN),
@@ -269,32 +247,41 @@ def collect_instead(
         synthetic=None,
         verifying=dataset.rows_of(Split.VALIDATION, Split.TEST),
     )
-    evaluated = used_rows(asked.samples, asked.settings)
-    pool = pool_rows(asked.slices, asked.samples, asked.criterion)
+    evaluated = used_rows(samples, bench.settings)
+    pool = pool_rows(bench.slices, samples, bench.criterion)
     needs = slice_needs(
-        asked.slices,
-        asked.record.evidence,
-        asked.samples,
-        asked.criterion,
+        bench.slices,
+        bench.evidence,
+        samples,
+        bench.criterion,
         pool,
         evaluated=evaluated,
-        gain=asked.gain,
+        gain=gain,
     )
-    selections, notes = _selections(asked)
+    selections, notes = _selections(bench)
+    repair = bench.settings.repair
+    method = next(iter(selections), repair.method)
+    plan = RepairPlan(
+        slice_ids=tuple(found.slice_id for found in bench.slices),
+        repairer=method,
+        parameters=dict(repair.parameters) if method == repair.method else {},
+        budget=repair.budget,
+        seed=bench.settings.seed,
+    )
     content = CollectedFiles(
-        plan=_plan(asked, selections),
-        slices=asked.slices,
+        plan=plan,
+        slices=bench.slices,
         pool=pool,
         needs=needs,
         selections=selections,
-        notes=(asked.why, *notes),
+        notes=(why, *notes),
     )
-    run_folder = store.runs.run_folder(asked.record.run_id)
+    run_folder = store.runs.run_folder(run_id)
     with store.writing():
         if write_to is None:
             shutil.rmtree(run_folder / FOLDER, ignore_errors=True)
-        written = write_collected(write_to or run_folder / FOLDER, content, asked.samples)
-        labelling = _ask_for_labels(asked, pool, run_folder)
+        written = write_collected(write_to or run_folder / FOLDER, content, samples)
+        labelling = _ask_for_labels(bench, pool, run_folder)
     files = [
         str(path) if write_to is not None else path.relative_to(run_folder).as_posix()
         for path in written
@@ -302,8 +289,8 @@ def collect_instead(
     if labelling is not None:
         files += [labelling.file, labelling.image_list]
     return RepairResult(
-        plan=content.plan,
-        measured_on=DataUse.of(asked.samples.only(evaluated, name="evaluation samples")),
+        plan=plan,
+        measured_on=DataUse.of(samples.only(evaluated, name="evaluation samples")),
         arms=(),
         labelling=labelling,
         files=tuple(files),
@@ -312,24 +299,23 @@ def collect_instead(
     )
 
 
-def _selections(asked: CollectingRequest) -> tuple[dict[str, TrainingSelection], tuple[str, ...]]:
+def _selections(bench: RepairBench) -> tuple[dict[str, TrainingSelection], tuple[str, ...]]:
     """Return training weights by strategy, the configured one first, and why others are missing."""
-    samples = asked.samples
+    samples, repair = bench.samples, bench.settings.repair
     training, pool = (
         samples.only(samples.dataset.rows_of(split), name=name)
         for split, name in ((Split.TRAIN, "training samples"), (Split.POOL, "pool"))
     )
     if not samples.dataset.is_labelled[training.rows].any():
         return {}, ("There are no labelled training samples to weigh.",)
-    repair = asked.settings.repair
     material = RepairMaterial(
         training=training,
         pool=pool if len(pool) else None,
         budget=repair.budget,
-        evidence={entry.slice_id: entry for entry in asked.record.evidence},
-        n_failures=sum(entry.failures_inside for entry in asked.record.evidence),
-        seed=asked.settings.seed,
-        assistants=asked.prepared.assistants,
+        evidence={entry.slice_id: entry for entry in bench.evidence},
+        n_failures=sum(entry.failures_inside for entry in bench.evidence),
+        seed=bench.settings.seed,
+        assistants=bench.prepared.assistants,
     )
     found: dict[str, TrainingSelection] = {}
     notes: list[str] = []
@@ -337,7 +323,7 @@ def _selections(asked: CollectingRequest) -> tuple[dict[str, TrainingSelection],
         given = dict(repair.parameters) if name == repair.method else {}
         try:
             part = build_part("repairers", name, given, where="[repair] parameters")
-            chosen: TrainingSelection = part.select(asked.slices, material)
+            chosen: TrainingSelection = part.select(bench.slices, material)
         except (NotEnoughDataError, DataError, UnavailableError) as error:
             notes.append(f"Weights of {name} are missing: {error.what}")
             continue
@@ -351,23 +337,11 @@ def _selections(asked: CollectingRequest) -> tuple[dict[str, TrainingSelection],
     return found, tuple(notes)
 
 
-def _plan(asked: CollectingRequest, selections: dict[str, TrainingSelection]) -> RepairPlan:
-    repair = asked.settings.repair
-    name = next(iter(selections), repair.method)
-    return RepairPlan(
-        slice_ids=tuple(found.slice_id for found in asked.slices),
-        repairer=name,
-        parameters=dict(repair.parameters) if name == repair.method else {},
-        budget=repair.budget,
-        seed=asked.settings.seed,
-    )
-
-
 def _ask_for_labels(
-    asked: CollectingRequest, pool: tuple[PoolRows, ...], run_folder: Path
+    bench: RepairBench, pool: tuple[PoolRows, ...], run_folder: Path
 ) -> LabellingRequest | None:
     """Write the pool rows without a label that fit a slice as a list that labelling tools and people fill in."""
     rows = np.unique(np.concatenate([own.rows[~own.is_labelled] for own in pool]))
     if not len(rows):
         return None
-    return write_labelling_list(run_folder, rows, asked.samples, asked.slices, roles={})
+    return write_labelling_list(run_folder, rows, bench.samples, bench.slices, roles={})

@@ -18,7 +18,7 @@ from weakspot.core.roles import Classifier, TakesHead
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
 from weakspot.data.locations import shown_location
-from weakspot.models.files import files_in, head_bytes, new_files, refuse_existing, write_head
+from weakspot.models.files import files_in, new_files, refuse_existing, write_head
 from weakspot.models.training_weights import COLUMNS
 from weakspot.repair.reproduction import (
     FIGURES_FILE,
@@ -312,10 +312,6 @@ def export_repair(
         )
         names = [*main, *(name for name in files_in(staging) if name not in main)]
     return HandedBack(files=tuple(folder / name for name in names), notes=notes)
-
-
-def head_content(head: Head, class_names: Sequence[str]) -> bytes:
-    return head_bytes(head, class_names)
 
 
 def _write(

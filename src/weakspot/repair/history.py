@@ -11,6 +11,7 @@ from weakspot.core.errors import DataError, StoreError
 from weakspot.core.record import Record
 from weakspot.core.repairs import RepairResult
 from weakspot.core.run import RunRecord, StoredRepair
+from weakspot.repair.export import HEAD_FILE
 from weakspot.store.project import ProjectStore
 
 
@@ -58,7 +59,7 @@ class RepairJournal:
         return hashlib.sha256(content.encode()).hexdigest()
 
 
-HEAD = PurePath("repaired_head.safetensors")
+HEAD = PurePath(HEAD_FILE)
 
 
 def set_repair_aside(store: ProjectStore, record: RunRecord) -> RunRecord:

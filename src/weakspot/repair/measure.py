@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -291,46 +290,6 @@ def _records(rows: Sequence[_Row]) -> tuple[GroupChange, ...]:
     )
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ArmAnswers:
-    """What a retrained classifier says of the measured samples.
-
-    Args:
-        arm: registered name of the strategy, or of the baseline.
-        is_baseline: whether it only stands there for comparison.
-        note: what was done, in a sentence.
-        n_trained: samples trained on.
-        probabilities: [n, c] of the measured rows, in their order.
-        thresholds: multi-label decision threshold of every class [c]; the data set's own by default.
-        n_added: samples among the trained ones that came from the pool.
-        n_synthetic: generated samples among them.
-        temperature: what logits were divided by to calibrate them, None if they were not.
-    """
-
-    arm: str
-    is_baseline: bool
-    note: str
-    n_trained: int
-    probabilities: FloatArray
-    thresholds: FloatArray | None = None
-    n_added: int = 0
-    n_synthetic: int = 0
-    temperature: float | None = None
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Elsewhere:
-    """What the same classifier says of a further set: the discovery half (seed) or the confirmation half (held-out).
-
-    Args:
-        samples: the set.
-        probabilities: [n, c] of its rows, in their order.
-    """
-
-    samples: SampleSet
-    probabilities: FloatArray
-
-
 def check_probabilities(probabilities: FloatArray, samples: SampleSet) -> None:
     """Refuse probabilities that do not belong to the samples.
 
@@ -359,25 +318,30 @@ MIN_GROUP = 5
 
 
 def measure_arm(
-    answers: ArmAnswers,
+    arm: RepairArm,
+    probabilities: FloatArray,
     slices: Sequence[FailureSlice],
     samples: SampleSet,
     criterion: FailureCriterion,
     *,
-    elsewhere: Sequence[Elsewhere] = (),
+    thresholds: FloatArray | None = None,
+    elsewhere: Sequence[tuple[SampleSet, FloatArray]] = (),
     groups: IntArray | None = None,
     least_group: int = MIN_GROUP,
     column: str = "",
     seed: int = 0,
 ) -> RepairArm:
-    """Compare the classifier's own predictions with those of one arm on the same samples.
+    """Return an arm with what it changes: the classifier's own predictions compared with the arm's on the same samples.
 
     Args:
-        answers: what the arm says of the samples.
+        arm: what was done; nothing of it is measured yet.
+        probabilities: what the arm says of the samples [n, c], in their order.
         slices: the slices that were repaired.
         samples: what decides; take what `untouched` gives.
         criterion: what counts as a failure.
-        elsewhere: the same on further sets; samples without a label or a known result are left out there.
+        thresholds: multi-label decision threshold of every class [c]; the data set's own by default.
+        elsewhere: further sets, the discovery half (seed) and the confirmation half (held-out), with what the arm says of them;
+            samples without a label or a known result are left out there.
         groups: [n] number of every sample's group, -1 for none, if worst, average and gap are to be taken over given groups in
             place of slices, the rest of their classes and all other classes.
         least_group: groups with fewer samples are left out of worst, average and gap: the smaller a group, the more its accuracy
@@ -388,7 +352,7 @@ def measure_arm(
     Raises:
         DataError: if answers and samples do not belong together, or a slice is defined by predictions.
     """
-    check_probabilities(answers.probabilities, samples)
+    check_probabilities(probabilities, samples)
     refuse_prediction_rules(slices)
     if not is_measurable(samples).all():
         raise DataError(
@@ -396,44 +360,43 @@ def measure_arm(
             where=samples.name,
             fix="Take what weakspot.repair.measure.untouched gives.",
         )
-    comparison = compare(samples, answers.probabilities, slices, criterion, answers.thresholds)
+    comparison = compare(samples, probabilities, slices, criterion, thresholds)
     chosen = own_groups(comparison) if groups is None else given_groups(comparison, groups)
     changes = group_changes(comparison, with_classes=True)
     before, after = _calibration(comparison)
-    return RepairArm(
-        arm=answers.arm,
-        is_baseline=answers.is_baseline,
-        note=answers.note,
-        n_trained=answers.n_trained,
-        changes=changes,
-        got_worse=names_of_fallen(changes),
-        n_added=answers.n_added,
-        n_synthetic=answers.n_synthetic,
-        spread=spread_of(
-            chosen.at_least(least_group),
-            len(samples),
-            seed=seed,
-            together=several_to_a_group(comparison.before.groups),
-        ),
-        elsewhere=tuple(_measure(one, answers, slices, criterion) for one in elsewhere),
-        temperature=answers.temperature,
-        calibration_before=before,
-        calibration_after=after,
-        given=measure_given(comparison, column, least_group=least_group, seed=seed)
-        if column
-        else None,
+    together = several_to_a_group(comparison.before.groups)
+    return arm.model_copy(
+        update={
+            "changes": changes,
+            "got_worse": names_of_fallen(changes),
+            "spread": spread_of(
+                chosen.at_least(least_group), len(samples), seed=seed, together=together
+            ),
+            "elsewhere": tuple(
+                _measure(half, said, slices, criterion, thresholds) for half, said in elsewhere
+            ),
+            "calibration_before": before,
+            "calibration_after": after,
+            "given": measure_given(comparison, column, least_group=least_group, seed=seed)
+            if column
+            else None,
+        }
     )
 
 
 def _measure(
-    one: Elsewhere, answers: ArmAnswers, slices: Sequence[FailureSlice], criterion: FailureCriterion
+    samples: SampleSet,
+    probabilities: FloatArray,
+    slices: Sequence[FailureSlice],
+    criterion: FailureCriterion,
+    thresholds: FloatArray | None,
 ) -> ArmMeasurement:
-    if len(one.probabilities) != len(one.samples):
-        check_probabilities(one.probabilities, one.samples)
-    known = is_measurable(one.samples)
-    samples, probabilities = one.samples.only(one.samples.rows[known]), one.probabilities[known]
+    if len(probabilities) != len(samples):
+        check_probabilities(probabilities, samples)
+    known = is_measurable(samples)
+    samples, probabilities = samples.only(samples.rows[known]), probabilities[known]
     check_probabilities(probabilities, samples)
-    comparison = compare(samples, probabilities, slices, criterion, answers.thresholds)
+    comparison = compare(samples, probabilities, slices, criterion, thresholds)
     return ArmMeasurement(
         measured_on=DataUse.of(samples), changes=group_changes(comparison, with_classes=False)
     )

@@ -7,26 +7,25 @@ from pathlib import Path
 
 import numpy as np
 
-from weakspot.core.arrays import FloatArray
 from weakspot.core.dataset import SPLIT_ORDER, Split
 from weakspot.core.errors import DataError, NotEnoughDataError, UnavailableError
-from weakspot.core.failures import FailureCriterion
 from weakspot.core.heads import TrainingSelection, with_mean_one
 from weakspot.core.repairs import GroupChange, GroupKind, RepairArm, RepairPlan, RepairResult
 from weakspot.core.run import ClassNote, RunRecord, StageProgress, no_stage_progress
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
+from weakspot.models.files import head_bytes
 from weakspot.repair.bench import GROUP_METHODS, FittedHead, RepairBench
-from weakspot.repair.collecting import COLLECT_INSTEAD, CollectingRequest, collect_instead
-from weakspot.repair.controls import MATCHED_CONTROLS, ZeroShot, zero_shot
-from weakspot.repair.export import export_repair, head_content
+from weakspot.repair.collecting import COLLECT_INSTEAD, collect_instead
+from weakspot.repair.controls import MATCHED_CONTROLS, zero_shot
+from weakspot.repair.export import HEAD_FILE, export_repair
 from weakspot.repair.history import RepairJournal
 from weakspot.repair.labels import read_labels, write_labelling_list
 from weakspot.repair.reproduction import MeasuredRepair
 from weakspot.repair.reverification import look_again
 from weakspot.repair.slice_choice import are_exploratory, chosen_slices, settings_for, with_reason
 from weakspot.run.ledger import Answer, AskedData, AskedTest, Ledger
-from weakspot.run.preparation import CLIP, FEATURES, Prepared
+from weakspot.run.preparation import CLIP, FEATURES
 from weakspot.run.settings import Settings
 from weakspot.run.stage_clock import library_versions
 from weakspot.run.verdicts import Asking, open_ledger
@@ -106,13 +105,6 @@ FORMER = (GroupKind.FORMERLY_RIGHT, GroupKind.FORMERLY_WRONG)
 Family = tuple[GroupKind, str, bool]
 
 
-def repair_ledger(store: ProjectStore, measured: SampleSet) -> Ledger:
-    """Return the ledger of the samples that repairs are measured on: the chance of any false change is held for every group."""
-    return Ledger(
-        store=store, data=AskedData.of(measured.dataset, measured.rows), correction="fwer"
-    )
-
-
 def judged_repairs(results: Sequence[RepairResult], ledger: Ledger) -> tuple[RepairResult, ...]:
     """Return results whose changes say how likely they are by chance, over everything that was ever measured on these samples.
 
@@ -173,7 +165,6 @@ def _q_value(change: GroupChange, answer: Answer | None, level: Answer) -> float
 
 PLAIN = "plain"
 POOL_PREFIX = "pool-"
-HEAD_FILE = "repaired_head.safetensors"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,79 +198,65 @@ class RepairStage:
 
     Args:
         record: the run.
-        prepared: samples and models.
-        settings: of the project.
-        criterion: what counts as a failure.
+        bench: samples, models and settings of the project.
         store: where artefacts go.
         progress: told which strategy is under way.
     """
 
     record: RunRecord
-    prepared: Prepared
-    settings: Settings
-    criterion: FailureCriterion
+    bench: RepairBench
     store: ProjectStore
     progress: StageProgress = no_stage_progress
 
     def run(self, request: RepairRequest) -> RunRecord:
         """Repair slices of the run; without any, or without features, the record says why nothing was done."""
-        prepared = (
-            self.prepared if request.labels is None else _labelled(self.prepared, request.labels)
-        )
-        settings = (
-            self.settings if request.plan is None else _settings_of(request.plan, self.settings)
-        )
-        slices = (
-            request.plan.slices
-            if request.plan is not None
-            else chosen_slices(
-                self.record,
-                request.slice_ids,
-                prepared.samples.dataset.task,
-                is_exploratory=request.is_exploratory,
-            )
-        )
-        settings, why = (settings, "") if request.plan else settings_for(slices, settings)
-        asked = settings.repair.method if request.is_required else ""
-        obstacle = obstacle_to_repair(slices, prepared.samples, method=asked)
-        if obstacle and not (slices and request.is_required):
-            advice = f" {COLLECT_INSTEAD}" if slices else ""
+        bench, why = self._chosen(request)
+        asked = bench.settings.repair.method if request.is_required else ""
+        obstacle = obstacle_to_repair(bench.slices, bench.samples, method=asked)
+        if obstacle and not (bench.slices and request.is_required):
+            advice = f" {COLLECT_INSTEAD}" if bench.slices else ""
             return with_note(self.record, f"{obstacle}{advice}")
         if obstacle:
-            return self._collect(prepared, settings, slices, request, why=obstacle)
+            result = collect_instead(
+                bench,
+                self.record.run_id,
+                obstacle,
+                store=self.store,
+                write_to=request.write_to,
+                gain=request.gain,
+            )
+            return self._with_repairs((result,))
         try:
-            bench = RepairBench.of(prepared, settings, self.criterion, slices, self.record.evidence)
+            bench = RepairBench.of(bench.prepared, bench.settings, bench.slices, bench.evidence)
             return with_reason(self._run_methods(bench, request), why)
         except (NotEnoughDataError, DataError, UnavailableError) as error:
             if request.is_required:
                 raise
             return with_note(self.record, f"{error.what} {error.fix or ''}".strip())
 
-    def _collect(
-        self,
-        prepared: Prepared,
-        settings: Settings,
-        slices: tuple[FailureSlice, ...],
-        request: RepairRequest,
-        *,
-        why: str,
-    ) -> RunRecord:
-        """Write what helps where nothing can be retrained here: rows to collect, how many, and training weights."""
-        result = collect_instead(
-            CollectingRequest(
-                record=self.record,
-                prepared=prepared,
-                settings=settings,
-                criterion=self.criterion,
-                slices=slices,
-                why=why,
-                gain=request.gain,
-            ),
-            store=self.store,
-            write_to=request.write_to,
+    def _chosen(self, request: RepairRequest) -> tuple[RepairBench, str]:
+        """Return the bench with the slices, labels and settings of a request, and why settings were changed."""
+        bench = replace(self.bench, evidence=self.record.evidence)
+        if request.labels is not None:
+            samples = bench.samples
+            labelled = replace(samples, dataset=read_labels(request.labels, samples.dataset))
+            bench = replace(bench, prepared=replace(bench.prepared, samples=labelled))
+        if request.plan is not None:
+            settings = _settings_of(request.plan, bench.settings)
+            return replace(bench, settings=settings, slices=request.plan.slices), ""
+        slices = chosen_slices(
+            self.record,
+            request.slice_ids,
+            bench.samples.dataset.task,
+            is_exploratory=request.is_exploratory,
         )
-        changed = {"repairs": (result,), "notes": other_notes(self.record)}
-        return self.record.model_copy(update=changed)
+        settings, why = settings_for(slices, bench.settings)
+        return replace(bench, settings=settings, slices=slices), why
+
+    def _with_repairs(self, repairs: tuple[RepairResult, ...]) -> RunRecord:
+        return self.record.model_copy(
+            update={"repairs": repairs, "notes": other_notes(self.record)}
+        )
 
     def _run_methods(self, bench: RepairBench, request: RepairRequest) -> RunRecord:
         """Run every strategy that is asked for; of several, one that cannot work here becomes a note."""
@@ -308,8 +285,15 @@ class RepairStage:
                     "notes": (*first.notes, *notes),
                 }
             )
-        judged = judged_repairs(results, repair_ledger(self.store, bench.measured))
-        return self.record.model_copy(update={"repairs": judged, "notes": other_notes(self.record)})
+        measured = bench.measured
+        # On the samples that repairs are measured on, the chance of any false change is held for every group.
+        ledger = Ledger(
+            store=self.store,
+            data=AskedData.of(measured.dataset, measured.rows),
+            correction="fwer",
+        )
+        judged = judged_repairs(results, ledger)
+        return self._with_repairs(judged)
 
     def _run_method(
         self, bench: RepairBench, method: str, request: RepairRequest, journal: RepairJournal | None
@@ -337,10 +321,12 @@ class RepairStage:
         if journal is not None:
             journal.keep(result)
             return result
-        ledger = open_ledger(self.store, bench.samples, self.settings)
+        ledger = open_ledger(self.store, bench.samples, self.bench.settings)
         asking = Asking(ledger=ledger, source="repair")
         aftermath = (
-            look_again(bench, fitted, asking=asking) if self.settings.repair.look_again else None
+            look_again(bench, fitted, asking=asking)
+            if self.bench.settings.repair.look_again
+            else None
         )
         files, export_notes = self._write(bench, result, selection, fitted, request.write_to)
         changes = {
@@ -358,7 +344,7 @@ class RepairStage:
         labels = hashlib.sha256(
             bench.targets(every).tobytes() + samples.dataset.is_labelled.tobytes()
         ).hexdigest()
-        key = f"{self.prepared.inputs}{settings.model_dump_json()}{samples.digest()}{labels}{library_versions()}"
+        key = f"{self.bench.prepared.inputs}{settings.model_dump_json()}{samples.digest()}{labels}{library_versions()}"
         return RepairJournal(store=self.store, run_id=self.record.run_id, key=key)
 
     def _ask_for_labels(
@@ -394,7 +380,7 @@ class RepairStage:
         names = bench.samples.dataset.class_names
         with self.store.writing():
             self.store.runs.save_artefact(
-                self.record.run_id, HEAD_FILE, head_content(fitted.head, names)
+                self.record.run_id, HEAD_FILE, head_bytes(fitted.head, names)
             )
         if folder is None:
             return (HEAD_FILE,), ()
@@ -408,7 +394,7 @@ class RepairStage:
             plan=result.plan,
             slices=bench.slices,
             measured=MeasuredRepair(
-                samples=bench.measured, changes=result.arms[0].changes, criterion=self.criterion
+                samples=bench.measured, changes=result.arms[0].changes, criterion=bench.criterion
             ),
         )
         return (HEAD_FILE, *map(str, exported.files)), tuple(exported.notes)
@@ -454,17 +440,10 @@ def _reference_arms(bench: RepairBench, notes: list[str]) -> Iterator[RepairArm]
         return
     dataset = bench.samples.dataset
     for name, slices in (("zero-shot-classes", ()), ("zero-shot-groups", bench.slices)):
-        answers = zero_shot(dataset.class_names, embed_texts, slices=slices, task=dataset.task)
-        yield bench.reference_arm(
-            name, answers.note, _zero_shot_probabilities(answers, bench.samples)
-        )
-
-
-def _zero_shot_probabilities(answers: ZeroShot, samples: SampleSet) -> FloatArray:
-    """Return probabilities [n, c] of all samples; those without an embedding count as one of zeros."""
-    return samples.by_blocks(
-        CLIP, samples.rows, lambda embeddings: answers.probabilities(np.nan_to_num(embeddings))
-    )
+        classifier = zero_shot(dataset.class_names, embed_texts, slices=slices, task=dataset.task)
+        # Samples without an embedding count as ones of zeros.
+        embeddings = np.nan_to_num(bench.samples.embeddings(CLIP))
+        yield bench.reference_arm(name, classifier.note, classifier.probabilities(embeddings))
 
 
 def _methods(bench: RepairBench, request: RepairRequest) -> tuple[str, ...]:
@@ -508,8 +487,3 @@ def _settings_of(plan: RepairPlan, settings: Settings) -> Settings:
     return settings.model_copy(
         update={"repair": settings.repair.model_copy(update=changes), "seed": plan.seed}
     )
-
-
-def _labelled(prepared: Prepared, labels: Path) -> Prepared:
-    samples = prepared.samples
-    return replace(prepared, samples=replace(samples, dataset=read_labels(labels, samples.dataset)))

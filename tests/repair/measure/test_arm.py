@@ -4,9 +4,12 @@ import pytest
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.failures import FailureCriterion
 from weakspot.core.group_tests import group_interval
+from weakspot.core.repairs import RepairArm
 from weakspot.core.samples import SampleSet
 from weakspot.core.statistics import mcnemar_p
-from weakspot.repair.measure import ArmAnswers, measure_arm
+from weakspot.repair.measure import measure_arm
+
+ARM = RepairArm(arm="x", is_baseline=False, note="n", n_trained=1, changes=())
 
 
 def _changes(groups, slices):
@@ -22,10 +25,7 @@ def _changes(groups, slices):
     )
     samples = SampleSet(dataset=dataset, rows=np.arange(40))
     probabilities = np.tile(np.array([1.0, 0.0], dtype=np.float32), (40, 1))
-    answers = ArmAnswers(
-        arm="x", is_baseline=False, note="n", n_trained=1, probabilities=probabilities
-    )
-    measured = measure_arm(answers, slices, samples, FailureCriterion())
+    measured = measure_arm(ARM, probabilities, slices, samples, FailureCriterion())
     return {one.group: one for one in measured.changes}
 
 
@@ -53,16 +53,13 @@ def test_group_changes__a_patient_may_be_in_several_classes():
         groups=[f"patient {one % 6}" for one in range(12)],
     )
     probabilities = np.eye(2, dtype=np.float32)[[0] * 6 + [1] * 6]
-    answers = ArmAnswers(
-        arm="x", is_baseline=False, note="n", n_trained=1, probabilities=probabilities
-    )
     samples = SampleSet(dataset=dataset, rows=np.arange(12))
-    overall = measure_arm(answers, [], samples, FailureCriterion()).changes[0]
+    overall = measure_arm(ARM, probabilities, [], samples, FailureCriterion()).changes[0]
     assert overall.n_groups == 6
     assert overall.p_value == pytest.approx(mcnemar_p(6, 0))
     apples = next(
         one
-        for one in measure_arm(answers, [], samples, FailureCriterion()).changes
+        for one in measure_arm(ARM, probabilities, [], samples, FailureCriterion()).changes
         if one.group == "apple"
     )
     assert apples.n_groups is None

@@ -3,8 +3,9 @@ import pytest
 
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.failures import FailureCriterion
+from weakspot.core.repairs import RepairArm
 from weakspot.core.samples import SampleSet
-from weakspot.repair.measure import ArmAnswers, measure_arm
+from weakspot.repair.measure import measure_arm
 from weakspot.repair.predictions import compare
 from weakspot.repair.spread import measure_given
 
@@ -82,13 +83,8 @@ def test_measure_arm__given_groups_are_the_same_for_every_arm_and_slice(make_sli
     samples = _samples()
     found = [
         measure_arm(
-            ArmAnswers(
-                arm=name,
-                is_baseline=is_baseline,
-                note="",
-                n_trained=n_trained,
-                probabilities=_probabilities(AFTER),
-            ),
+            RepairArm(arm=name, is_baseline=is_baseline, note="", n_trained=n_trained, changes=()),
+            _probabilities(AFTER),
             [make_slice(column="place", class_name="landbird")] * slices,
             samples,
             TOP_1,

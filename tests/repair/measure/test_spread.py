@@ -4,11 +4,13 @@ import pytest
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.errors import DataError
 from weakspot.core.failures import FailureCriterion, Side
-from weakspot.core.repairs import GroupKind
+from weakspot.core.repairs import GroupKind, RepairArm
 from weakspot.core.samples import SampleSet
-from weakspot.repair.measure import ArmAnswers, measure_arm
+from weakspot.repair.measure import measure_arm
 
 TOP_1 = FailureCriterion()
+
+ARM = RepairArm(arm="x", is_baseline=False, note="n", n_trained=1, changes=())
 
 
 def _measured(labels, before, after, slices, *, metadata=None, n_classes=2, **options):
@@ -18,10 +20,7 @@ def _measured(labels, before, after, slices, *, metadata=None, n_classes=2, **op
     )
     samples = SampleSet(dataset=dataset, rows=np.arange(len(labels)))
     probabilities = np.eye(n_classes, dtype=np.float32)[after]
-    answers = ArmAnswers(
-        arm="x", is_baseline=False, note="n", n_trained=1, probabilities=probabilities
-    )
-    return measure_arm(answers, slices, samples, TOP_1, **options)
+    return measure_arm(ARM, probabilities, slices, samples, TOP_1, **options)
 
 
 def _apples_and_pears():
@@ -133,15 +132,11 @@ def _multi_label(after, *, slices=(), groups=None):
         ),
         metadata={"green": [True] * 3 + [False] * 9},
     )
-    answers = ArmAnswers(
-        arm="x",
-        is_baseline=False,
-        note="n",
-        n_trained=1,
-        probabilities=np.array(after, dtype=np.float32),
-    )
+    probabilities = np.array(after, dtype=np.float32)
     samples = SampleSet(dataset=dataset, rows=np.arange(12))
-    return measure_arm(answers, slices, samples, TOP_1, groups=groups, least_group=3).spread
+    return measure_arm(
+        ARM, probabilities, slices, samples, TOP_1, groups=groups, least_group=3
+    ).spread
 
 
 def test_spread_of__multi_label_draws_whole_samples(make_slice):
@@ -170,11 +165,8 @@ def test_spread_of__decisions_on_one_sample_are_not_counted_as_many():
         predicted_matrix=np.column_stack([was_right, was_right]),
     )
     probabilities = np.column_stack([is_right, is_right]).astype(np.float32)
-    answers = ArmAnswers(
-        arm="x", is_baseline=False, note="n", n_trained=1, probabilities=probabilities
-    )
     samples, groups = SampleSet(dataset=dataset, rows=np.arange(100)), np.repeat([0, 1], 50)
-    spread = measure_arm(answers, [], samples, TOP_1, groups=groups).spread
+    spread = measure_arm(ARM, probabilities, [], samples, TOP_1, groups=groups).spread
     deviation = np.sqrt((20 / 50 - (10 / 50) ** 2) / 50)
     assert spread.worst_after - spread.worst_before == pytest.approx(0.2)
     assert spread.worst_change.high - spread.worst_change.low == pytest.approx(
@@ -229,10 +221,7 @@ def _objects(seed, make_slice, *, is_told, per_object=5):
     )
     samples = SampleSet(dataset=dataset, rows=np.arange(len(objects)))
     probabilities = np.eye(2, dtype=np.float32)[after[objects]]
-    answers = ArmAnswers(
-        arm="x", is_baseline=False, note="n", n_trained=1, probabilities=probabilities
-    )
-    return measure_arm(answers, [make_slice()], samples, TOP_1, seed=seed)
+    return measure_arm(ARM, probabilities, [make_slice()], samples, TOP_1, seed=seed)
 
 
 def test_spread_of__objects_are_drawn_whole(make_slice):

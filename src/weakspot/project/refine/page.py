@@ -8,11 +8,11 @@ from PIL import Image
 from weakspot.core.evidence import Share
 from weakspot.data.charts import heat_map, interval_chart
 from weakspot.data.image_grid import labelled_grid
+from weakspot.models.files import head_bytes
 from weakspot.project.refine.projects import RefinedProject, RefinedProjects
 from weakspot.project.refine.prompts import by_class_and_kind
 from weakspot.project.refine.refinement import HELD_OUT, SEED, TEST, FamilyRefinement, RefinedMember
 from weakspot.project.refine.request import PLAIN, RANDOM, RefinedArm, Refinement
-from weakspot.repair.export import head_content
 from weakspot.report.document import figure, paragraph, share_cell, small_page, table, text_cell
 from weakspot.report.repairs import p_words
 from weakspot.report.wording import CERTAIN, count, interval, percent
@@ -260,7 +260,7 @@ def write_refinement(refined: RefinedProject, folder: Path) -> tuple[Path, ...]:
         PAGE: refinement_page(record, sheet).encode(),
         TEXT: refinement_markdown(record).encode(),
         DATA: (record.model_dump_json(indent=2) + "\n").encode(),
-        HEAD_FILE: head_content(refined.head, refined.class_names),
+        HEAD_FILE: head_bytes(refined.head, refined.class_names),
     }
     return written(folder, contents | ({} if sheet is None else {SHEET: sheet}))
 
@@ -289,7 +289,7 @@ def write_refined_family(refined: RefinedProjects, folder: Path) -> tuple[Path, 
         DATA: (record.model_dump_json(indent=2) + "\n").encode(),
     }
     contents |= {
-        f"{name}_head.safetensors": head_content(head, refined.class_names[name])
+        f"{name}_head.safetensors": head_bytes(head, refined.class_names[name])
         for name, head in refined.heads.items()
     }
     return written(folder, contents | ({} if sheet is None else {SHEET: sheet}))

@@ -408,8 +408,7 @@ def _source(projects: Sequence[Project], kind: FamilyType, source: str) -> str |
 def _member(project: Project) -> FamilyMember:
     prepared, name = project.prepared(), project_name(project)
     refuse_unrepairable(name, prepared.samples)
-    criterion = project.settings.failure.criterion()
-    return FamilyMember(name=name, bench=RepairBench.of(prepared, project.settings, criterion, ()))
+    return FamilyMember(name=name, bench=RepairBench.of(prepared, project.settings))
 
 
 @contextmanager

@@ -169,15 +169,17 @@ class Advisor:
         record: the run, with what repairs measured.
         prepared: samples and models.
         settings: of the project.
-        criterion: what counts as a failure.
         folder: the project's folder, in which the files go to `next`.
     """
 
     record: RunRecord
     prepared: Prepared
     settings: Settings
-    criterion: FailureCriterion
     folder: Path
+
+    @cached_property
+    def criterion(self) -> FailureCriterion:
+        return self.settings.failure.criterion()
 
     def run(self) -> RunRecord:
         """Return the run with its advice, best first; files that cannot be written become a note."""
@@ -231,7 +233,7 @@ class Advisor:
 
     def _start(self) -> Head | None:
         try:
-            return RepairBench(self.prepared, self.settings, self.criterion, (), ()).start
+            return RepairBench(self.prepared, self.settings).start
         except WeakspotError:
             return None
 

@@ -441,7 +441,7 @@ def _bench(workspace: Workspace, groups: str) -> RepairBench:
     if groups:
         repair = settings.repair.model_copy(update={"groups": groups})
         settings = settings.model_copy(update={"repair": repair})
-    bench = RepairBench.of(workspace.prepared, settings, workspace.criterion, ())
+    bench = RepairBench.of(workspace.prepared, settings)
     penalty = bench.trainer.penalty
     repair = settings.repair.model_copy(update={"l2": penalty}) if penalty else settings.repair
     return replace(bench, settings=settings.model_copy(update={"repair": repair}))

@@ -86,7 +86,7 @@ def sweep_synthetic(
         raise NotEnoughDataError(
             "There are no generated samples.", fix="Name their folder: --synthetic FOLDER."
         )
-    bench = RepairBench.of(prepared, project.settings, project.criterion, slices, record.evidence)
+    bench = RepairBench.of(prepared, project.settings, slices, record.evidence)
 
     tried = count()
 

@@ -12,11 +12,12 @@ from weakspot.core.dataset import Split, Task
 from weakspot.core.errors import NotEnoughDataError
 from weakspot.core.failures import FailureCriterion
 from weakspot.core.heads import Head, RepairMaterial, TrainingSelection, class_parts
+from weakspot.core.repairs import RepairArm
 from weakspot.core.rules import LinearRule
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
 from weakspot.discover.error_score import error_scores
-from weakspot.repair.measure import ArmAnswers, measure_arm
+from weakspot.repair.measure import measure_arm
 from weakspot.repair.training.trainer import HeadTrainer
 from weakspot.run.wiring import build_part
 from weakspot_lab.reproduce.clarify.world import COLUMN, ENCODER, ClarifyWorld
@@ -160,10 +161,10 @@ class Workshop:
         The average weighs groups as training has them, as the literature on these data sets does.
         """
         test = self.samples.only(self.world.rows(Split.TEST), name="test")
-        answers = ArmAnswers(
-            arm=name, is_baseline=False, note="", n_trained=0, probabilities=probabilities
-        )
-        given = measure_arm(answers, (), test, CRITERION, column=COLUMN, seed=self.seed).given
+        arm = RepairArm(arm=name, is_baseline=False, note="", n_trained=0, changes=())
+        given = measure_arm(
+            arm, probabilities, (), test, CRITERION, column=COLUMN, seed=self.seed
+        ).given
         assert given is not None
         accuracies = np.array([one.accuracy_after for one in given.groups])
         average = float(accuracies @ self.world.training_shares)

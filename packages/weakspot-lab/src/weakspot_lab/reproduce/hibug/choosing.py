@@ -9,7 +9,6 @@ from weakspot.core.arrays import IntArray
 from weakspot.core.dataset import Split
 from weakspot.core.errors import NotEnoughDataError
 from weakspot.core.evidence import Verdict
-from weakspot.core.failures import FailureCriterion
 from weakspot.repair.bench import RepairBench
 from weakspot.repair.strategies.pool import apportioned
 from weakspot.run.preparation import EmbedResult, Prepared
@@ -95,7 +94,7 @@ def _bench(task: Task, budget: int, *, seed: int, with_slices: bool) -> RepairBe
         summary=EmbedResult(),
         inputs={},
     )
-    bare = RepairBench.of(prepared, settings, FailureCriterion(), ())
+    bare = RepairBench.of(prepared, settings)
     if not with_slices:
         return bare
     discovery, confirmation = bare.pairs[0]

@@ -13,7 +13,6 @@ from pydantic import JsonValue
 from weakspot.core.arrays import AnyArray, ByteArray, FloatArray, IntArray
 from weakspot.core.assistants import Assistants
 from weakspot.core.dataset import Dataset, Split, Task
-from weakspot.core.failures import FailureCriterion
 from weakspot.core.heads import Head
 from weakspot.core.roles import ClassifierOutput
 from weakspot.core.samples import EmbeddingSpace, SampleSet
@@ -132,7 +131,7 @@ def scene_member(world: SceneWorld, network: ShapedNetwork, *, name: str) -> Fam
         summary=EmbedResult(),
         inputs={},
     )
-    bench = RepairBench.of(prepared, Settings(), FailureCriterion(), ())
+    bench = RepairBench.of(prepared, Settings())
     return FamilyMember(name=name, bench=bench)
 
 
