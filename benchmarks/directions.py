@@ -17,11 +17,11 @@ from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.svm import SVC
 
-from weakspot.discover.directions import plan_of, source_of
+from weakspot.discover.directions import DirectionsDiscoverer, source_of
 from weakspot.discover.directions_kernels import chosen_model, svm_path
 
 COSTS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
-PLAN = plan_of(COSTS)
+PLAN = DirectionsDiscoverer(costs=COSTS, cost_slack=0.0).plan
 N_DIMENSIONS = 512
 MAX_LOSS = 0.005
 

@@ -290,7 +290,7 @@ def test_discover__without_shuffles_chances_are_corrected_p_values():
 
 
 def test_discover__too_many_combinations_lower_the_order(monkeypatch):
-    monkeypatch.setattr("weakspot.discover.attribute_search.MAX_CONSIDERED", 30)
+    monkeypatch.setattr("weakspot.discover.attributes.MAX_CONSIDERED", 30)
     columns, draws = _fruit()
     discovery = QUICK.discover(_samples(columns, draws.random(600) < 0.2), TOP_1, seed=0)
     assert discovery.n_considered == 8 + 21

@@ -5,11 +5,7 @@ from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.failures import FailureCriterion, class_problems
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse
-from weakspot.discover.words import (
-    WordFrequenciesDiscoverer,
-    WordsDiscoverer,
-    word_frequencies,
-)
+from weakspot.discover.words import WordFrequenciesDiscoverer, WordsDiscoverer
 from weakspot.testing.checks import checks_for
 
 TOP_1 = FailureCriterion()
@@ -154,7 +150,9 @@ def test_conformance__with_captions(check, part, monkeypatch):
 
 def test_word_frequencies__largest_difference_of_shares_first__nothing_tested():
     samples = _rainy()
-    first, *others = word_frequencies(samples, _problem(samples))
+    first, *others = WordFrequenciesDiscoverer(max_slices=10).frequencies(
+        samples, _problem(samples)
+    )
     failed = samples.dataset.predictions > 0
     said = np.array(
         ["heavy rain" in text for text in samples.dataset.metadata("caption").to_pylist()]

@@ -54,7 +54,7 @@ def in_a_package(tmp_path_factory) -> Path:
     code.mkdir(parents=True)
     (code / "__init__.py").write_text("")
     (code / "one_value.py").write_text(
-        METHOD_FILE.replace('METHOD = "', 'METHOD = "weakspot-scratch/')
+        METHOD_FILE.replace('method = "', 'method = "weakspot-scratch/')
     )
     (package / "pyproject.toml").write_text(PYPROJECT)
     install(package, site)
@@ -115,6 +115,6 @@ def test_new_method__runs_by_name_and_its_row_is_made(request, tmp_path, where, 
     assert [(one["method"], one["n_found"] > 0) for one in record["methods"]] == [(name, True)]
     rows = _python(site, "-c", ROWS.format(package=package))
     assert (
-        f"| `{name}` | Takes the samples with one value of one column. | `column` (colour), `value` (green), `min_failures` (2) |"
+        f"| `{name}` | Takes the samples with one value of one column. | `column` (colour), `value` (green) |"
         in rows
     )

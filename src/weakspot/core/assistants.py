@@ -38,7 +38,7 @@ class Assistants:
     """Whom a method may ask; None where there is nobody.
 
     Args:
-        embed_texts: phrases to unit vectors [m, d] of the space `joint`.
+        embed_texts: phrases to unit vectors [m, d] of CLIP space.
         captions: rows to one sentence each; empty where there is none.
         answers: rows and a question to one short answer each; empty where there is none.
         propose: a prompt and a JSON schema to the parsed answer of a language model. Raises a `ModelError` when the answer does not
@@ -60,6 +60,12 @@ class Assistants:
     seen: SeenInRows | None = None
     trust: TrustPhrases | None = None
     measured: TrustPhrases | None = None
+
+    def text_side(self, space: str) -> EmbedTexts | None:
+        """Return what embeds phrases into a space; None if nothing does."""
+        if self.second is not None and self.second.space == space:
+            return self.second.embed_texts
+        return self.embed_texts if space == "clip" else None
 
     @property
     def says(self) -> TrustPhrases | None:

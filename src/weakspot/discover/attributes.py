@@ -5,7 +5,7 @@ All combinations of up to three values are counted; `attribute_search` picks the
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Annotated
 
@@ -13,22 +13,28 @@ import numpy as np
 import pyarrow as pa
 from pydantic import JsonValue
 
-from weakspot.core.arrays import AnyArray, IntArray, generator
+from weakspot.core.arrays import AnyArray, BoolArray, DoubleArray, IntArray, generator
 from weakspot.core.assistants import NO_ASSISTANTS, Assistants
-from weakspot.core.bounds import Bounds, Count, NonNegativeInt, PositiveFraction, check_bounds
+from weakspot.core.bounds import Bounds, Count, NonNegativeInt, PositiveFraction
 from weakspot.core.dataset import Dataset
+from weakspot.core.discoverers import ClassDiscoverer
 from weakspot.core.failures import ClassProblem, FailureCriterion, Side, class_problems
 from weakspot.core.roles import Discovery
 from weakspot.core.rules import AllOfRule, ColumnRule
 from weakspot.core.run import ClassNote
 from weakspot.core.samples import Need, SampleSet, marked_attributes, obstacle, shown_as
 from weakspot.core.slices import DataUse, FailureSlice, SliceName
+from weakspot.discover.accounting import cells_of, excess_p
 from weakspot.discover.attribute_search import (
-    CombinationSearch,
+    CountedClass,
     Finding,
+    Pool,
     SearchResult,
     absent_codes,
+    find_standing_out,
+    keep_standing_out_in_groups,
 )
+from weakspot.discover.combinations import affordable_order
 from weakspot.discover.family_tests import BlindCandidate
 from weakspot.words.captions import built_in_attributes, built_in_vocabulary, plain_caption
 
@@ -265,14 +271,17 @@ def _built_in() -> dict[tuple[str, str], Wording]:
     return found
 
 
-METHOD = "attributes"
 ALL_CLASSES = "all classes"
 MIN_PER_SIDE = 2
 MAX_ORDER = 3
+MAX_CONSIDERED = 4_000_000
+MAX_PICKED = 30
+MAX_WEAK = 5
+MAX_TRIED = 50
 
 
 @dataclass(frozen=True, kw_only=True)
-class AttributesDiscoverer:
+class AttributesDiscoverer(ClassDiscoverer):
     """Finds the combinations of attribute values in which the failures of a class gather; the values are the slice's name.
 
     After Chen, Li and Xu, *HiBug: On Human-Interpretable Model Debug* (2023).
@@ -297,6 +306,10 @@ class AttributesDiscoverer:
     ('disc: green', 16)
     """
 
+    method = "attributes"
+    needs = (Need.COLUMNS,)
+    is_always_blind = False
+    auto_place = 2
     columns: tuple[str, ...] = ()
     max_order: Annotated[int, Bounds(ge=1, le=MAX_ORDER)] = 3
     min_support: Count = 10
@@ -309,21 +322,6 @@ class AttributesDiscoverer:
     refine_p: PositiveFraction = 0.05
     n_permutations: NonNegativeInt = 199
 
-    def __post_init__(self) -> None:
-        check_bounds(self)
-
-    @property
-    def is_baseline(self) -> bool:
-        return False
-
-    @property
-    def needs(self) -> tuple[Need, ...]:
-        return (Need.COLUMNS,)
-
-    @property
-    def is_always_blind(self) -> bool:
-        return False
-
     def blind_candidates(
         self, samples: SampleSet, problem: ClassProblem, *, seed: int
     ) -> tuple[BlindCandidate, ...]:
@@ -335,7 +333,7 @@ class AttributesDiscoverer:
             samples.dataset, problem.rows, tuple(self.columns), max_values=self.max_values
         )
         own = replace(samples, rows=problem.rows)
-        slicing = _Slicing(own, table, self._parameters(seed), DataUse.nothing())
+        slicing = _Slicing(own, table, {**self.parameters, "seed": seed}, DataUse.nothing())
         most = len(problem.rows) - self.min_support
         counted = [
             ((attribute, code), int(np.count_nonzero(table.codes[:, attribute] == code)))
@@ -367,7 +365,7 @@ class AttributesDiscoverer:
         notes = [ClassNote(class_name=ALL_CLASSES, note=note) for note in table.notes]
         ranked: list[tuple[bool, float, float, FailureSlice]] = []
         n_considered = 0
-        slicing = _Slicing(samples, table, self._parameters(seed), DataUse.of(samples))
+        slicing = _Slicing(samples, table, {**self.parameters, "seed": seed}, DataUse.of(samples))
         for problem in class_problems(samples.dataset, samples.rows, criterion):
             found = self._search(problem, slicing, seed)
             if isinstance(found, str):
@@ -405,12 +403,10 @@ class AttributesDiscoverer:
         order = np.argsort(
             np.array(slicing.samples.dataset.sample_ids(problem.rows)), kind="stable"
         )
-        names = {field.name for field in fields(CombinationSearch)}
-        search = CombinationSearch(**{name: getattr(self, name) for name in names})
-        return search.run(
+        return self.search(
             slicing.codes(problem.rows[order]),
             problem.failed[order],
-            generator(seed, METHOD, problem.title),
+            generator(seed, self.method, problem.title),
             None if problem.groups is None else problem.groups[order],
             is_absent=slicing.is_absent,
         )
@@ -428,8 +424,99 @@ class AttributesDiscoverer:
             )
         return remarks
 
-    def _parameters(self, seed: int) -> dict[str, JsonValue]:
-        return {**asdict(self), "columns": list(self.columns), "seed": seed}
+    def search(
+        self,
+        codes: AnyArray,
+        failed: BoolArray,
+        draws: np.random.Generator,
+        groups: IntArray | None = None,
+        *,
+        is_absent: AnyArray | None = None,
+    ) -> SearchResult:
+        """Search the samples of a class.
+
+        Args:
+            codes: [n, a].
+            failed: [n].
+            draws: for the shuffles.
+            groups: [n] number of the group of every sample; None: each is its own.
+            is_absent: [a, c] which codes say that something is not there; of two combinations with the same members and evidence
+                the one with fewer of them is taken.
+        """
+        order = affordable_order(
+            codes, max_order=self.max_order, min_support=self.min_support, most=MAX_CONSIDERED
+        )
+        counted = CountedClass(codes, failed, groups, order=order, min_support=self.min_support)
+        standing_out = find_standing_out(
+            counted.found,
+            counted.gaps,
+            min_gap=self.min_gap,
+            max_p=self.max_p,
+            refine_p=self.refine_p,
+        )
+        if counted.groups is not None:
+            standing_out = keep_standing_out_in_groups(
+                counted, standing_out, counted.groups, max_p=self.max_p, refine_p=self.refine_p
+            )
+        pool = Pool.of(counted, standing_out, is_absent)
+        picked = self._picked(counted, pool)
+        others = [place for place in pool.strong_first() if place not in set(picked)]
+        chosen = picked if self.cover < 1.0 else picked + others
+        findings = [
+            self._finding(counted, int(pool.places[place]), draws, is_picked=number < len(picked))
+            for number, place in enumerate(chosen[: self.max_slices])
+        ]
+        return SearchResult(findings=tuple(findings), n_considered=len(counted.found), order=order)
+
+    def _picked(self, counted: CountedClass, pool: Pool) -> list[int]:
+        """Return, in turn, the place in the pool of what accounts best for the failures that those before it do not explain."""
+        picked: list[int] = []
+        insides: list[BoolArray] = []
+        covered = np.zeros(len(counted.failed), dtype=np.bool_)
+        memberships = pool.memberships(counted.failed)
+        while len(picked) < min(MAX_PICKED, self.max_slices):
+            cells = cells_of(insides, len(counted.failed))
+            n_weak = sum(not pool.is_strong[place] for place in picked)
+            place = self._next(counted, pool, memberships.excess(cells), cells, n_weak)
+            if place is None or (self.cover < 1.0 and self._is_covered(counted.failed, covered)):
+                break
+            picked.append(place)
+            insides.append(pool.inside(place, len(counted.failed)))
+            covered |= insides[-1]
+        return picked
+
+    def _is_covered(self, failed: BoolArray, covered: BoolArray) -> bool:
+        return int(failed[~covered].sum()) <= (1.0 - self.cover) * int(failed.sum())
+
+    def _next(
+        self,
+        counted: CountedClass,
+        pool: Pool,
+        excess: DoubleArray,
+        cells: IntArray,
+        n_weak: int,
+    ) -> int | None:
+        is_open = (excess > 0) & (pool.is_strong | (n_weak < MAX_WEAK))
+        scores = np.where(is_open, excess - pool.penalties, -np.inf)
+        for place in np.argsort(-np.round(scores, 9), kind="stable")[:MAX_TRIED].tolist():
+            if not is_open[place]:
+                return None
+            inside = pool.inside(place, len(counted.failed))
+            if excess_p(inside, counted.failed, cells, counted.groups) <= self.max_p:
+                return int(place)
+        return None
+
+    def _finding(
+        self, counted: CountedClass, place: int, draws: np.random.Generator, *, is_picked: bool
+    ) -> Finding:
+        return Finding(
+            values=counted.values(place),
+            n_inside=int(counted.found.n_inside[place]),
+            gap=float(counted.gaps[place]),
+            chance=counted.chance(place, self.n_permutations, draws),
+            evidence=float(counted.scores[place]),
+            is_picked=is_picked,
+        )
 
 
 class _Slicing:
@@ -501,8 +588,15 @@ class _Slicing:
             class_name=problem.class_name,
             side=problem.side,
             rule=rules[0] if len(rules) == 1 else AllOfRule(rules=rules),
-            method=METHOD,
+            method=AttributesDiscoverer.method,
             parameters=self._parameters,
             found_on=self._found_on,
-            names=(SliceName(phrase=phrase, contrast=contrast, score=score, describer=METHOD),),
+            names=(
+                SliceName(
+                    phrase=phrase,
+                    contrast=contrast,
+                    score=score,
+                    describer=AttributesDiscoverer.method,
+                ),
+            ),
         )

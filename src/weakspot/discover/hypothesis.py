@@ -8,6 +8,7 @@ import numpy as np
 from weakspot.core.arrays import FloatArray, generator, unit_rows
 from weakspot.core.assistants import NO_ASSISTANTS, Assistants, EmbedTexts
 from weakspot.core.bounds import Count, NonNegativeInt, check_bounds
+from weakspot.core.discoverers import ClassDiscoverer
 from weakspot.core.errors import DataError
 from weakspot.core.failures import ClassProblem, FailureCriterion, Side, class_problems
 from weakspot.core.group_tests import group_p
@@ -21,7 +22,6 @@ from weakspot.words.captions import counted, noun_of
 from weakspot.words.paraphrases import noun_forms, wordings
 from weakspot.words.spoken_rules import spoken_rule
 
-METHOD = "hypothesis"
 EVERY_CLASS = "*"
 BLANK = "{phrase}"
 INSIDE = 0.5
@@ -38,7 +38,7 @@ DOES_NOT_SEPARATE = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class HypothesisDiscoverer:
+class HypothesisDiscoverer(ClassDiscoverer):
     """Makes one slice of every phrase that a person gave for a class: the samples that are similar enough to it.
 
     A phrase that names values of columns (`colour = red and size = small`) or words of captions (`caption says wet road`) means the
@@ -61,6 +61,7 @@ class HypothesisDiscoverer:
     ('disc: green', 15)
     """
 
+    method = "hypothesis"
     phrases: Mapping[str, Sequence[str] | str]
     templates: tuple[str, ...] = (f"an image of {BLANK}",)
     space: str = "clip"
@@ -81,10 +82,6 @@ class HypothesisDiscoverer:
         ]
         check_bounds(self, problems=[*blank, *wrong])
 
-    @property
-    def is_baseline(self) -> bool:
-        return False
-
     def phrases_for(self, problem: ClassProblem) -> tuple[str, ...]:
         keys = dict.fromkeys((problem.title, problem.class_name, EVERY_CLASS))
         given = [phrase for key in keys for phrase in as_phrases(self.phrases.get(key, ()))]
@@ -101,7 +98,7 @@ class HypothesisDiscoverer:
         problems = class_problems(samples.dataset, samples.rows, criterion)
         notes = list(self._notes_on_unknown_classes(samples, problems))
         asked = {problem.title: self.phrases_for(problem) for problem in problems}
-        embed = _text_side(assistants, self.space)
+        embed = assistants.text_side(self.space)
         every = {phrase for phrases in asked.values() for phrase in phrases}
         ruled = _speak(sorted(every), samples, has_text_side=True)[0] if embed else {}
         slices: list[FailureSlice] = []
@@ -236,14 +233,16 @@ class HypothesisDiscoverer:
                     class_name=problem.class_name,
                     side=problem.side,
                     rule=rule,
-                    method=METHOD,
+                    method=self.method,
                     parameters={"phrase": phrase},
                     found_on=use,
                     strength=strength,
                     strength_p=group_p(inside, problem.failed, problem.groups),
                     n_found=int(inside.sum()),
                     names=(
-                        SliceName(phrase=phrase, contrast=phrase, score=strength, describer=METHOD),
+                        SliceName(
+                            phrase=phrase, contrast=phrase, score=strength, describer=self.method
+                        ),
                     ),
                 )
             )
@@ -272,7 +271,7 @@ class HypothesisDiscoverer:
             class_name=problem.class_name,
             side=problem.side,
             rule=rule,
-            method=METHOD,
+            method=self.method,
             parameters={
                 "phrase": phrase,
                 "prompts": [*prompts],
@@ -283,7 +282,9 @@ class HypothesisDiscoverer:
             strength_p=strength[1],
             n_found=int(rule.members(samples, problem.rows).sum()),
             names=(
-                SliceName(phrase=prompts[0], contrast=phrase, score=strength[0], describer=METHOD),
+                SliceName(
+                    phrase=prompts[0], contrast=phrase, score=strength[0], describer=self.method
+                ),
             ),
         )
 
@@ -292,7 +293,7 @@ class HypothesisDiscoverer:
     ) -> list[float | None]:
         if not self.n_permutations:
             return [None] * len(similarities)
-        draws = generator(seed, METHOD, problem.title)
+        draws = generator(seed, self.method, problem.title)
         null = error_score_null(
             similarities,
             problem.failed,
@@ -333,9 +334,3 @@ def as_phrases(given: Sequence[str] | str) -> tuple[str, ...]:
     """
     listed = (given,) if isinstance(given, str) else given
     return tuple(phrase.strip() for phrase in listed if phrase.strip())
-
-
-def _text_side(assistants: Assistants, space: str) -> EmbedTexts | None:
-    if assistants.second is not None and assistants.second.space == space:
-        return assistants.second.embed_texts
-    return assistants.embed_texts if space == "clip" else None

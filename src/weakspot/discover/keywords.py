@@ -12,24 +12,23 @@ import numpy as np
 import pyarrow as pa
 from pydantic import JsonValue
 
-from weakspot.core.arrays import BoolArray, FloatArray, IntArray, generator, unit_rows
+from weakspot.core.arrays import BoolArray, FloatArray, IntArray, unit_rows
 from weakspot.core.assistants import (
     MIN_TRUST,
     NO_ASSISTANTS,
     Assistants,
     CaptionRows,
-    EmbedTexts,
     TrustPhrases,
 )
-from weakspot.core.bounds import Count, NonNegativeInt, PositiveFraction, check_bounds
+from weakspot.core.bounds import Count, NonNegativeInt, PositiveFraction
+from weakspot.core.discoverers import ClassDiscoverer, ClassSamples
 from weakspot.core.errors import WeakspotError
-from weakspot.core.failures import ClassProblem, FailureCriterion, class_problems
+from weakspot.core.failures import ClassProblem, FailureCriterion
 from weakspot.core.group_tests import group_p
 from weakspot.core.roles import Discovery
 from weakspot.core.rules import LinearRule
-from weakspot.core.run import ClassNote
-from weakspot.core.samples import Need, SampleSet, obstacle, with_embeddings
-from weakspot.core.slices import DataUse, FailureSlice, SliceName
+from weakspot.core.samples import Need, SampleSet
+from weakspot.core.slices import FailureSlice, SliceName
 from weakspot.core.statistics import overlap
 from weakspot.discover.error_score import error_score_null, error_scores
 from weakspot.words.caption_words import STOP_WORDS, keywords_in
@@ -392,7 +391,6 @@ def _told(keyword: str, contrast: CaptionContrast) -> str:
     return f"{keyword!r} ({contrast.n_failed} failures, {contrast.n_right} others)"
 
 
-METHOD = "keywords"
 WITNESS = "captions"
 VOCABULARY_USED = "There are no captions of failures and of other samples, so the words of the built-in vocabulary were tried."
 
@@ -402,22 +400,20 @@ class _ClassWords:
     """One class with its candidates.
 
     Args:
-        problem: its samples that have an embedding, by sample id.
-        embeddings: their unit vectors [n, d].
+        of: its samples that have an embedding.
         candidates: keywords to score.
         has_caption: which samples have a caption [n].
         notes: what to know.
     """
 
-    problem: ClassProblem
-    embeddings: FloatArray
+    of: ClassSamples
     candidates: tuple[Candidate, ...]
     has_caption: BoolArray
     notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class KeywordsDiscoverer:
+class KeywordsDiscoverer(ClassDiscoverer):
     """Finds keywords that mark failures in captions and in the embeddings, and makes a slice of each.
 
     After Kim, Mo, Kim, Lee, Lee and Shin, *Discovering and Mitigating Visual Biases through Keyword Explanation* (2024), and the
@@ -444,6 +440,10 @@ class KeywordsDiscoverer:
     ('disc: green', 16)
     """
 
+    method = "keywords"
+    needs = (Need.EMBEDDINGS,)
+    is_explaining = True
+    auto_place = 4
     space: str = "clip"
     caption_column: str = "caption"
     max_captioned: Count = 2000
@@ -457,21 +457,6 @@ class KeywordsDiscoverer:
     min_failures: Count = 2
     min_right: Count = 2
 
-    def __post_init__(self) -> None:
-        check_bounds(self)
-
-    @property
-    def is_baseline(self) -> bool:
-        return False
-
-    @property
-    def is_explaining(self) -> bool:
-        return True
-
-    @property
-    def needs(self) -> tuple[Need, ...]:
-        return (Need.EMBEDDINGS,)
-
     def discover(
         self,
         samples: SampleSet,
@@ -480,27 +465,44 @@ class KeywordsDiscoverer:
         seed: int,
         assistants: Assistants = NO_ASSISTANTS,
     ) -> Discovery:
-        embed = _text_side(assistants, self.space)
-        slices: list[FailureSlice] = []
-        notes: list[ClassNote] = []
-        use = DataUse.of(samples)
-        n_considered = 0
+        embed = assistants.text_side(self.space)
         every = self._class_words(samples, criterion, seed=seed, assistants=assistants)
-        embeddings = _prompt_embeddings(every, embed)
-        for words in every:
-            said = list(words.notes)
-            if words.candidates and embed is None:
-                said.append(without_text_side(self.space, _contrasts(words), largest_p=self.max_p))
-            elif words.candidates:
-                suggested = self._score(words, embeddings, seed=seed)
-                found = self._slices(samples, words, suggested, embeddings, use)
-                n_considered += len(suggested)
-                slices += found
-                unseen = [one for one in suggested if not self._is_good(one)]
-                said += seen_by_captions_only(unseen, largest_p=self.max_p / len(suggested))
-                said += [] if found else [nothing_good(suggested, words.problem.n_failed)]
-            notes += [ClassNote(class_name=words.problem.title, note=note) for note in said]
-        return Discovery(slices=tuple(slices), notes=tuple(notes), n_considered=n_considered)
+        prompts = sorted({each.prompt for words in every for each in words.candidates})
+        embeddings: dict[str, FloatArray] = {}
+        if embed is not None and prompts:
+            embedded = unit_rows(np.asarray(embed(prompts), dtype=np.float32))
+            embeddings = dict(zip(prompts, embedded, strict=True))
+        return self.gathered(self._told(words, embeddings) for words in every)
+
+    def _told(self, words: _ClassWords, embeddings: dict[str, FloatArray]) -> Discovery:
+        of, notes = words.of, list(words.notes)
+        if not words.candidates:
+            return of.noted(*notes)
+        if not embeddings:
+            contrasts = {
+                each.keyword: caption_contrast(
+                    each.containing, words.has_caption, of.problem.failed, of.problem.groups
+                )
+                for each in words.candidates
+                if each.containing is not None
+            }
+            return of.noted(*notes, without_text_side(self.space, contrasts, largest_p=self.max_p))
+        suggested = scored(
+            words.candidates,
+            np.stack([embeddings[each.prompt] for each in words.candidates])
+            @ unit_rows(of.embeddings).T,
+            of.problem.failed,
+            words.has_caption,
+            n_permutations=self.n_permutations,
+            draws=self.random(of),
+            groups=of.problem.groups,
+        )
+        slices = self._slices(words, suggested, embeddings)
+        unseen = [each for each in suggested if not self._is_good(each)]
+        notes += seen_by_captions_only(unseen, largest_p=self.max_p / len(suggested))
+        notes += [] if slices else [nothing_good(suggested, of.problem.n_failed)]
+        told = of.noted(*notes, n_considered=len(suggested))
+        return replace(told, slices=tuple(slices))
 
     def _class_words(
         self,
@@ -510,32 +512,20 @@ class KeywordsDiscoverer:
         seed: int,
         assistants: Assistants,
     ) -> list[_ClassWords]:
-        known: list[tuple[ClassProblem, FloatArray, str]] = []
-        for problem in class_problems(samples.dataset, samples.rows, criterion):
-            kept, raw = with_embeddings(samples, problem, self.space)
-            n_without = len(problem.rows) - len(kept.rows)
-            note = obstacle(
-                kept,
-                min_failures=self.min_failures,
-                min_right=self.min_right,
-                n_without=n_without,
-            )
-            known.append((kept, unit_rows(raw), note))
-        wanted = [
-            self._captioned_rows(problem, seed=seed) for problem, _, note in known if not note
-        ]
+        classes = list(self.classes(samples, criterion, seed=seed, assistants=assistants))
         captions = read_captions(
-            samples, wanted, column=self.caption_column, ask=assistants.captions
+            samples,
+            [self._captioned_rows(of) for of in classes if not of.obstacle],
+            column=self.caption_column,
+            ask=assistants.captions,
         )
-        return [
-            self._with_candidates(problem, embeddings, captions, note, assistants.says)
-            for problem, embeddings, note in known
-        ]
+        return [self._with_candidates(of, captions) for of in classes]
 
-    def _captioned_rows(self, problem: ClassProblem, *, seed: int) -> IntArray:
+    def _captioned_rows(self, of: ClassSamples) -> IntArray:
+        problem = of.problem
         if len(problem.rows) <= self.max_captioned:
             return problem.rows
-        draws = generator(seed, METHOD, "captioned", problem.title)
+        draws = self.random(of, "captioned")
         failures, others = (
             draws.permutation(problem.rows[problem.failed == side]) for side in (True, False)
         )
@@ -543,188 +533,135 @@ class KeywordsDiscoverer:
         n_failures = max(min(half, len(failures)), self.max_captioned - len(others))
         return np.concatenate([failures[:n_failures], others[: self.max_captioned - n_failures]])
 
-    def _with_candidates(
-        self,
-        problem: ClassProblem,
-        embeddings: FloatArray,
-        captions: Captions,
-        note: str,
-        says: TrustPhrases | None,
-    ) -> _ClassWords:
-        texts = captions.of(problem.rows)
+    def _with_candidates(self, of: ClassSamples, captions: Captions) -> _ClassWords:
+        texts = captions.of(of.problem.rows)
         has_caption = np.array([bool(text) for text in texts], dtype=np.bool_)
-        plain = _ClassWords(
-            problem=problem,
-            embeddings=embeddings,
-            candidates=(),
-            has_caption=has_caption,
-            notes=(note,),
-        )
-        if note:
+        plain = _ClassWords(of=of, candidates=(), has_caption=has_caption, notes=(of.obstacle,))
+        if of.obstacle:
             return plain
-        if np.any(has_caption & problem.failed) and np.any(has_caption & ~problem.failed):
-            found = caption_candidates(
-                texts,
-                problem,
-                max_words=self.max_words,
-                min_captions=self.min_captions,
-                most=self.max_candidates,
-            )
-            if found:
-                return replace(plain, candidates=found, notes=())
-        said = f"{VOCABULARY_USED} {captions.problem}".strip()
-        return replace(plain, candidates=vocabulary_candidates(says), notes=(said,))
+        if candidates := self._candidates(of, texts, has_caption):
+            return replace(plain, candidates=candidates, notes=())
+        told = f"{VOCABULARY_USED} {captions.problem}".strip()
+        return replace(plain, candidates=vocabulary_candidates(of.assistants.says), notes=(told,))
 
-    def _score(
-        self, words: _ClassWords, embeddings: dict[str, FloatArray], *, seed: int
-    ) -> tuple[Suggestion, ...]:
-        return scored(
-            words.candidates,
-            np.stack([embeddings[candidate.prompt] for candidate in words.candidates])
-            @ words.embeddings.T,
-            words.problem.failed,
-            words.has_caption,
-            n_permutations=self.n_permutations,
-            draws=generator(seed, METHOD, words.problem.title),
-            groups=words.problem.groups,
+    def _candidates(
+        self, of: ClassSamples, texts: Sequence[str], has_caption: BoolArray
+    ) -> tuple[Candidate, ...]:
+        """Return what captions say, if failures and other samples have some."""
+        failed = of.problem.failed
+        if not (np.any(has_caption & failed) and np.any(has_caption & ~failed)):
+            return ()
+        return caption_candidates(
+            texts,
+            of.problem,
+            max_words=self.max_words,
+            min_captions=self.min_captions,
+            most=self.max_candidates,
         )
 
     def _slices(
         self,
-        samples: SampleSet,
         words: _ClassWords,
         suggested: Sequence[Suggestion],
         embeddings: dict[str, FloatArray],
-        use: DataUse,
     ) -> list[FailureSlice]:
         containing = {candidate.keyword: candidate.containing for candidate in words.candidates}
         kept: dict[str, BoolArray] = {}
         slices: list[FailureSlice] = []
-        for found in sorted(filter(self._is_good, suggested), key=_rank):
+        for suggestion in sorted(filter(self._is_good, suggested), key=_rank):
             rule = LinearRule(
                 space=self.space,
-                encoder_id=samples.space(self.space).encoder_id,
-                direction=tuple(embeddings[found.prompt].tolist()),
-                threshold=found.threshold,
+                encoder_id=words.of.encoder_id,
+                direction=tuple(embeddings[suggestion.prompt].tolist()),
+                threshold=suggestion.threshold,
             )
-            inside = rule.members(samples, words.problem.rows)
+            inside = rule.members(words.of.samples, words.of.problem.rows)
             is_old = any(
-                _says_more(found.keyword, other) or overlap(inside, members) > self.max_overlap
+                _says_more(suggestion.keyword, other) or overlap(inside, members) > self.max_overlap
                 for other, members in kept.items()
             )
             if inside.any() and not is_old and len(slices) < self.n_keywords:
-                kept[found.keyword] = inside
-                said = containing[found.keyword]
-                agreement = (
-                    None
-                    if said is None
-                    else association(said[words.has_caption], inside[words.has_caption])
-                )
-                told = inside & words.has_caption
-                n_true = None if said is None else int((said & told).sum())
-                new = self._slice(words.problem, found, rule, inside, agreement, use)
-                slices.append(_with_true_words(new, n_true, int(told.sum())))
+                kept[suggestion.keyword] = inside
+                said = containing[suggestion.keyword]
+                slices.append(self._slice(words, suggestion, rule, inside, said))
         return slices
 
-    def _is_good(self, found: Suggestion) -> bool:
+    def _is_good(self, suggestion: Suggestion) -> bool:
         """Return whether both witnesses point at failures, and one of them clearly."""
-        if found.error_score <= 0 or found.clip_score <= 0:
+        if suggestion.error_score <= 0 or suggestion.clip_score <= 0:
             return False
-        if found.captions is not None and found.captions.p_value <= self.max_p:
+        if suggestion.captions is not None and suggestion.captions.p_value <= self.max_p:
             return True
         # Where captions do not support a keyword, the embeddings must do so among all keywords together.
-        chance = found.p_value if found.captions is None else found.family_p
+        chance = suggestion.p_value if suggestion.captions is None else suggestion.family_p
         return chance is None or chance <= self.max_p
 
     def _slice(
         self,
-        problem: ClassProblem,
-        found: Suggestion,
+        words: _ClassWords,
+        suggestion: Suggestion,
         rule: LinearRule,
         inside: BoolArray,
-        agreement: float | None,
-        use: DataUse,
+        said: BoolArray | None,
     ) -> FailureSlice:
-        contrast = found.captions
-        parameters: dict[str, JsonValue] = {
-            **asdict(self),
-            "keyword": found.keyword,
-            "clip_score": found.clip_score,
+        """Return the slice of a keyword; if it is not said of half of the members, it is what lies near to it, and says so.
+
+        Args:
+            words: the class.
+            suggestion: the keyword.
+            rule: who is a member.
+            inside: which samples of the class are [n].
+            said: which captions contain the keyword [n]; None without captions.
+        """
+        contrast = suggestion.captions
+        more: dict[str, JsonValue] = {
+            "keyword": suggestion.keyword,
+            "clip_score": suggestion.clip_score,
         }
-        if contrast is not None:
-            parameters |= {
-                "caption_agreement": agreement,
-                **{f"caption_{key}": value for key, value in asdict(contrast).items()},
-            }
         name = SliceName(
-            phrase=found.prompt,
-            contrast=found.keyword,
-            score=found.error_score,
-            describer=METHOD,
-            witness="" if contrast is None else WITNESS,
-            witness_score=None if contrast is None else contrast.association,
-            is_doubtful=contrast is not None
-            and (contrast.association <= 0 or (agreement or 0.0) <= 0),
+            phrase=suggestion.prompt,
+            contrast=suggestion.keyword,
+            score=suggestion.error_score,
+            describer=self.method,
+            n_told=int((inside & words.has_caption).sum()),
         )
-        return FailureSlice(
-            class_name=problem.class_name,
-            side=problem.side,
-            rule=rule,
-            method=METHOD,
-            parameters=parameters,
-            found_on=use,
-            strength=found.error_score,
-            strength_p=found.family_p,
+        if contrast is not None and said is not None:
+            agreement = association(said[words.has_caption], inside[words.has_caption])
+            more["caption_agreement"] = agreement
+            more |= {f"caption_{key}": value for key, value in asdict(contrast).items()}
+            witnessed = {
+                "witness": WITNESS,
+                "witness_score": contrast.association,
+                "is_doubtful": contrast.association <= 0 or agreement <= 0,
+                "n_true": int((said & inside & words.has_caption).sum()),
+            }
+            name = name.model_copy(update=witnessed)
+        if name.is_untrue:
+            near = f"near to “{name.contrast}”"
+            update = {"contrast": near, "n_true": None, "n_told": 0, "is_doubtful": True}
+            name = name.model_copy(update=update)
+        return self.slice_of(
+            words.of,
+            rule,
+            strength=suggestion.error_score,
+            strength_p=suggestion.family_p,
             n_found=int(inside.sum()),
             names=(name,),
+            more=more,
         )
 
 
-def _with_true_words(found: FailureSlice, n_true: int | None, n_told: int) -> FailureSlice:
-    """State of how many members the keyword is said; if not of half, the slice is what lies near to it, and says so."""
-    name = found.names[0].model_copy(update={"n_true": n_true, "n_told": n_told})
-    if name.is_untrue:
-        nearness = {"contrast": f"near to “{name.contrast}”", "n_true": None, "n_told": 0}
-        name = name.model_copy(update={**nearness, "is_doubtful": True})
-    return found.model_copy(update={"names": (name,)})
-
-
-def _rank(found: Suggestion) -> tuple[float, float, int, str]:
+def _rank(suggestion: Suggestion) -> tuple[float, float, int, str]:
     """Return what keywords are sorted by: contrast between captions if there are any, Error Score, then brevity."""
-    contrast = 0.0 if found.captions is None else found.captions.log_odds
+    contrast = 0.0 if suggestion.captions is None else suggestion.captions.log_odds
     return (
         -round(contrast, 6),
-        -round(found.error_score, 6),
-        len(found.keyword.split()),
-        found.keyword,
+        -round(suggestion.error_score, 6),
+        len(suggestion.keyword.split()),
+        suggestion.keyword,
     )
-
-
-def _contrasts(words: _ClassWords) -> dict[str, CaptionContrast]:
-    return {
-        candidate.keyword: caption_contrast(
-            candidate.containing, words.has_caption, words.problem.failed, words.problem.groups
-        )
-        for candidate in words.candidates
-        if candidate.containing is not None
-    }
 
 
 def _says_more(keyword: str, other: str) -> bool:
     """Return whether a keyword only narrows another, as `small green` does `green`."""
     return set(other.split()) < set(keyword.split())
-
-
-def _prompt_embeddings(
-    every: Sequence[_ClassWords], embed: EmbedTexts | None
-) -> dict[str, FloatArray]:
-    prompts = sorted({candidate.prompt for words in every for candidate in words.candidates})
-    if embed is None or not prompts:
-        return {}
-    return dict(zip(prompts, unit_rows(np.asarray(embed(prompts), dtype=np.float32)), strict=True))
-
-
-def _text_side(assistants: Assistants, space: str) -> EmbedTexts | None:
-    if assistants.second is not None and assistants.second.space == space:
-        return assistants.second.embed_texts
-    return assistants.embed_texts if space == "clip" else None

@@ -1,15 +1,17 @@
 """Failures as components of a mixture over embeddings, labels and predictions."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 import numpy as np
+from pydantic import JsonValue
 
 from weakspot.core.arrays import BoolArray, DoubleArray, FloatArray, IntArray, generator
 from weakspot.core.assistants import NO_ASSISTANTS, Assistants
-from weakspot.core.bounds import Bounds, Count, NonNegative, Positive, check_bounds
+from weakspot.core.bounds import Bounds, Count, NonNegative, Positive
 from weakspot.core.dataset import Dataset, Task, several_to_a_group
+from weakspot.core.discoverers import ClassDiscoverer, ClassSamples
 from weakspot.core.failures import (
     ClassProblem,
     FailureCriterion,
@@ -153,8 +155,6 @@ def _one_hot(codes: IntArray, width: int) -> FloatArray:
     return np.asarray(codes[:, None] == np.arange(width), dtype=np.float32)
 
 
-Ranking = Literal["separation", "errors", "profile"]
-Cut = Literal["separating", "posterior"]
 MIN_CLASS_SHARE = 0.3
 
 
@@ -179,89 +179,29 @@ class FittedGroup:
         )
         return float(profile.max())
 
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Candidate:
-    """A component with a threshold.
-
-    Args:
-        component: which one.
-        threshold: least log-odds of members.
-        n_inside: members among the samples of the class.
-        strength: association of held-out membership with failure.
-        rank: larger is reported first.
-    """
-
-    component: int
-    threshold: float
-    n_inside: int
-    strength: float
-    rank: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class CandidateSettings:
-    """What makes a component a slice of a class; the fields are those of the discoverer."""
-
-    ranking: Ranking
-    cut: Cut
-    min_members: int
-    min_failures: int
-
-
-def candidates(
-    fitted: FittedGroup,
-    place: int,
-    places: IntArray,
-    problem: ClassProblem,
-    settings: CandidateSettings,
-) -> Iterator[Candidate]:
-    """Yield the components that gather failures of a class.
-
-    Args:
-        fitted: the mixture.
-        place: which problem of the group.
-        places: where its samples are in the group.
-        problem: the same samples.
-        settings: what is asked of a slice.
-    """
-    for component in fitted.components_of(place):
-        scores = fitted.odds[component, places]
-        threshold = (
-            0.0
-            if settings.cut == "posterior"
-            else separating_cut(scores, problem.failed, min_inside=settings.min_members)
-        )
-        if threshold is None:
-            continue
-        inside: BoolArray = scores >= threshold
-        n_inside, n_failed = int(inside.sum()), int(problem.failed[inside].sum())
-        strength = association(problem.failed, inside)
-        if n_inside < settings.min_members or n_failed < settings.min_failures or strength <= 0:
-            continue
-        ranks = {
-            "separation": strength,
-            "errors": n_failed**2 / n_inside,
-            "profile": fitted.surplus(int(component)),
-        }
-        rank = round(ranks[settings.ranking], 9)
-        yield Candidate(
-            component=int(component),
+    def rule(self, component: int, threshold: float, *, space: str, encoder_id: str) -> MixtureRule:
+        return MixtureRule(
+            space=space,
+            encoder_id=encoder_id,
+            centre=PackedArray.of(self.reduction.centre),
+            projection=PackedArray.of(self.reduction.projection),
+            means=PackedArray.of(self.mixture.means),
+            variances=PackedArray.of(self.mixture.variances),
+            log_weights=tuple(self.mixture.log_weights.tolist()),
+            chosen=component,
             threshold=threshold,
-            n_inside=n_inside,
-            strength=strength,
-            rank=rank,
         )
 
 
-METHOD = "mixture"
 BIC_SIZES = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 MIN_COMPONENTS = 2
 N_FOLDS = 5
+BESIDE_OTHERS: dict[str, JsonValue] = {"max_samples": 2_000}
+"""Beside other methods it need not see every sample of a large class; named alone it does."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class MixtureDiscoverer:
+class MixtureDiscoverer(ClassDiscoverer):
     """Finds slices as components of an error-aware mixture; membership is by the embedding alone.
 
     After Eyuboglu and others, *Domino: Discovering Systematic Errors with Cross-Modal Embeddings* (2022), and Plumb and others,
@@ -298,12 +238,16 @@ class MixtureDiscoverer:
     ('disc', 16)
     """
 
+    method = "mixture"
+    needs = (Need.EMBEDDINGS,)
+    auto_place = 7
+    auto_parameters = BESIDE_OTHERS
     space: str = "clip"
     n_components: Annotated[int, Bounds(ge=MIN_COMPONENTS)] | Literal["bic"] = 25
     n_slices: Count = 5
     per_class: bool = True
-    ranking: Ranking = "separation"
-    cut: Cut = "separating"
+    ranking: Literal["separation", "errors", "profile"] = "separation"
+    cut: Literal["separating", "posterior"] = "separating"
     start: Literal["k-means", "confusion"] = "k-means"
     label_weight: NonNegative = 10.0
     prediction_weight: NonNegative = 10.0
@@ -319,17 +263,6 @@ class MixtureDiscoverer:
     min_right: Count = 2
     max_samples: Count = 200_000
 
-    def __post_init__(self) -> None:
-        check_bounds(self)
-
-    @property
-    def is_baseline(self) -> bool:
-        return False
-
-    @property
-    def needs(self) -> tuple[Need, ...]:
-        return (Need.EMBEDDINGS,)
-
     def discover(
         self,
         samples: SampleSet,
@@ -341,52 +274,83 @@ class MixtureDiscoverer:
         """Return the components that gather failures of a class, and a note for every class without any."""
         del assistants
         problems = class_problems(samples.dataset, samples.rows, criterion)
-        found_on = DataUse.of(samples)
+        use = DataUse.of(samples)
         ranked: list[tuple[float, FailureSlice]] = []
         notes: list[ClassNote] = []
         n_considered = 0
         for group in groups_of(samples, problems, self.space, per_class=self.per_class):
             fitted = self._fit(samples, group, seed=seed)
+            looked_at = group if fitted is None else fitted.group
             for place, problem in enumerate(group.problems):
-                best, note = self._best(group if fitted is None else fitted.group, fitted, place)
-                n_considered += 0 if fitted is None else len(fitted.components_of(place))
-                ranked += [
-                    (item.rank, self._slice(samples, fitted, problem, item, found_on))
-                    for item in best
-                    if fitted
-                ]
+                places, known = looked_at.known(place)
+                note = obstacle(
+                    known,
+                    min_failures=self.min_failures,
+                    min_right=self.min_right,
+                    n_without=looked_at.n_without[place],
+                )
+                if fitted is None:
+                    best, nothing = [], "The embeddings of all samples are alike."
+                else:
+                    of = self._of(samples, problem, use, seed)
+                    n_considered += len(fitted.components_of(place))
+                    best = [] if note else self._best(of, fitted, place, places, known)
+                    failures = f"The {known.n_failed} failures among {len(known.rows)} samples"
+                    nothing = f"{failures} gather in no component of the mixture."
+                ranked += best
                 if not best:
-                    notes.append(ClassNote(class_name=problem.title, note=note))
-        slices = [found for _, found in sorted(ranked, key=lambda pair: -pair[0])]
+                    notes.append(ClassNote(class_name=problem.title, note=note or nothing))
+        slices = [slice_ for _, slice_ in sorted(ranked, key=lambda pair: -pair[0])]
         return Discovery(slices=tuple(slices), notes=tuple(notes), n_considered=n_considered)
 
     def _best(
-        self, group: Group, fitted: FittedGroup | None, place: int
-    ) -> tuple[list[Candidate], str]:
-        places, known = group.known(place)
-        n_without = group.n_without[place]
-        note = obstacle(
-            known, min_failures=self.min_failures, min_right=self.min_right, n_without=n_without
-        )
-        if note:
-            return [], note
-        if fitted is None:
-            return [], "The embeddings of all samples are alike."
-        settings = CandidateSettings(
-            ranking=self.ranking,
-            cut=self.cut,
-            min_members=self.min_members,
-            min_failures=self.min_failures,
-        )
-        found = sorted(
-            candidates(fitted, place, places, known, settings),
-            key=lambda item: (-item.rank, item.component),
-        )
-        failures = f"The {known.n_failed} failures among {len(known.rows)} samples"
-        return found[: self.n_slices], f"{failures} gather in no component of the mixture."
+        self,
+        of: ClassSamples,
+        fitted: FittedGroup,
+        place: int,
+        places: IntArray,
+        known: ClassProblem,
+    ) -> list[tuple[float, FailureSlice]]:
+        """Return the components that gather failures of a class, best first, with what they are ranked by.
+
+        Args:
+            of: the class.
+            fitted: the mixture.
+            place: which problem of the group the class is.
+            places: where its samples are in the group.
+            known: the same samples.
+        """
+        found: list[tuple[float, int, FailureSlice]] = []
+        for component in fitted.components_of(place).tolist():
+            scores = fitted.odds[component, places]
+            threshold: float | None = 0.0
+            if self.cut == "separating":
+                threshold = separating_cut(scores, known.failed, min_inside=self.min_members)
+            if threshold is None:
+                continue
+            inside: BoolArray = scores >= threshold
+            n_inside, n_failed = int(inside.sum()), int(known.failed[inside].sum())
+            strength = association(known.failed, inside)
+            if n_inside < self.min_members or n_failed < self.min_failures or strength <= 0:
+                continue
+            rank = {
+                "separation": strength,
+                "errors": n_failed**2 / n_inside,
+                "profile": fitted.surplus(component),
+            }[self.ranking]
+            slice_ = self.slice_of(
+                of,
+                fitted.rule(component, threshold, space=self.space, encoder_id=of.encoder_id),
+                strength=strength,
+                n_found=n_inside,
+                more={"fitted_components": fitted.mixture.n_components},
+            )
+            found.append((round(rank, 9), component, slice_))
+        found.sort(key=lambda entry: (-entry[0], entry[1]))
+        return [(rank, slice_) for rank, _, slice_ in found[: self.n_slices]]
 
     def _fit(self, samples: SampleSet, group: Group, *, seed: int) -> FittedGroup | None:
-        draws = generator(seed, METHOD, group.title)
+        draws = generator(seed, self.method, group.title)
         if len(group.rows) > self.max_samples:
             group = group.only(np.sort(draws.permutation(len(group.rows))[: self.max_samples]))
         n_dimensions = max(
@@ -436,44 +400,16 @@ class MixtureDiscoverer:
             n_steps=self.n_steps,
         )
 
-    def _slice(
-        self,
-        samples: SampleSet,
-        fitted: FittedGroup,
-        problem: ClassProblem,
-        item: Candidate,
-        found_on: DataUse,
-    ) -> FailureSlice:
-        rule = _rule(
-            fitted.reduction,
-            fitted.mixture,
-            item,
+    def _of(
+        self, samples: SampleSet, problem: ClassProblem, use: DataUse, seed: int
+    ) -> ClassSamples:
+        """Return a class whose embeddings are read elsewhere, together with those of others."""
+        return ClassSamples(
+            samples=samples,
+            problem=problem,
+            embeddings=np.zeros((len(problem.rows), 0), dtype=np.float32),
             space=self.space,
-            encoder_id=samples.space(self.space).encoder_id,
+            obstacle="",
+            found_on=use,
+            seed=seed,
         )
-        return FailureSlice(
-            class_name=problem.class_name,
-            side=problem.side,
-            rule=rule,
-            method=METHOD,
-            parameters={**asdict(self), "fitted_components": fitted.mixture.n_components},
-            found_on=found_on,
-            strength=item.strength,
-            n_found=item.n_inside,
-        )
-
-
-def _rule(
-    reduction: Reduction, mixture: Mixture, item: Candidate, *, space: str, encoder_id: str
-) -> MixtureRule:
-    return MixtureRule(
-        space=space,
-        encoder_id=encoder_id,
-        centre=PackedArray.of(reduction.centre),
-        projection=PackedArray.of(reduction.projection),
-        means=PackedArray.of(mixture.means),
-        variances=PackedArray.of(mixture.variances),
-        log_weights=tuple(mixture.log_weights.tolist()),
-        chosen=item.component,
-        threshold=item.threshold,
-    )

@@ -6,55 +6,47 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from weakspot.core.arrays import DoubleArray
-from weakspot.core.assistants import NO_ASSISTANTS, Assistants
-from weakspot.core.bounds import Count, check_bounds
-from weakspot.core.dataset import Dataset, Task
-from weakspot.core.failures import ClassProblem, FailureCriterion, class_problems
+from weakspot.core.bounds import Count
+from weakspot.core.dataset import Task
+from weakspot.core.discoverers import ClassDiscoverer, ClassSamples
+from weakspot.core.failures import ClassProblem
 from weakspot.core.roles import Discovery
 from weakspot.core.rules import PredictionRule
-from weakspot.core.run import ClassNote
-from weakspot.core.samples import SampleSet, obstacle
-from weakspot.core.slices import DataUse, FailureSlice
 from weakspot.core.statistics import association
 
-Measure = Literal["doubt", "loss"]
+NOT_SINGLE_LABEL = "Doubt and loss order the samples of single-label tasks only."
+NO_PROBABILITIES = "The classifier's probabilities are not known, so samples cannot be ordered."
 
 
 @dataclass(frozen=True, kw_only=True)
-class PredictionOrder:
+class PredictionOrder(ClassDiscoverer):
     """As many samples of a class as failed, those that come first by a measure of the prediction.
 
     Args:
         min_failures: classes with fewer failures are passed over.
     """
 
-    measure: ClassVar[Measure]
-    method: ClassVar[str]
+    is_baseline = True
+    measure: ClassVar[Literal["doubt", "loss"]]
     min_failures: Count = 2
 
-    def __post_init__(self) -> None:
-        check_bounds(self)
-
-    @property
-    def is_baseline(self) -> bool:
-        return True
-
-    def discover(
-        self,
-        samples: SampleSet,
-        criterion: FailureCriterion,
-        *,
-        seed: int,
-        assistants: Assistants = NO_ASSISTANTS,
-    ) -> Discovery:
-        del seed, assistants
-        return _order(
-            samples,
-            criterion,
-            measure=self.measure,
-            method=self.method,
-            min_failures=self.min_failures,
+    def looked_at(self, of: ClassSamples) -> Discovery:
+        dataset = of.samples.dataset
+        if dataset.task is not Task.SINGLE_LABEL:
+            return of.noted(NOT_SINGLE_LABEL)
+        return (
+            of.noted(NO_PROBABILITIES) if dataset.probabilities is None else super().looked_at(of)
         )
+
+    def slices_of(self, of: ClassSamples) -> Discovery:
+        rule = PredictionRule(measure=self.measure, threshold=0.0)
+        scores = rule.scores(of.samples, of.problem.rows)
+        rule = rule.model_copy(update={"threshold": threshold_for(scores, of.problem)})
+        inside = scores >= rule.threshold
+        slice_ = self.slice_of(
+            of, rule, strength=association(of.problem.failed, inside), n_found=int(inside.sum())
+        )
+        return Discovery(slices=(slice_,), n_considered=1)
 
 
 class ConfidenceDiscoverer(PredictionOrder):
@@ -66,8 +58,8 @@ class ConfidenceDiscoverer(PredictionOrder):
     ('disc', 15)
     """
 
-    measure = "doubt"
     method = "confidence"
+    measure = "doubt"
 
 
 class LossDiscoverer(PredictionOrder):
@@ -79,54 +71,8 @@ class LossDiscoverer(PredictionOrder):
     ('disc', 15)
     """
 
-    measure = "loss"
     method = "loss"
-
-
-def _order(
-    samples: SampleSet,
-    criterion: FailureCriterion,
-    *,
-    measure: Measure,
-    method: str,
-    min_failures: int,
-) -> Discovery:
-    found_on = DataUse.of(samples)
-    reason = _reason(samples.dataset)
-    slices: list[FailureSlice] = []
-    notes: list[ClassNote] = []
-    problems = class_problems(samples.dataset, samples.rows, criterion)
-    for problem in problems:
-        note = reason or obstacle(problem, min_failures=min_failures, min_right=1)
-        if note:
-            notes.append(ClassNote(class_name=problem.title, note=note))
-            continue
-        scores = PredictionRule(measure=measure, threshold=0.0).scores(samples, problem.rows)
-        rule = PredictionRule(measure=measure, threshold=threshold_for(scores, problem))
-        inside = scores >= rule.threshold
-        slices.append(
-            FailureSlice(
-                class_name=problem.class_name,
-                side=problem.side,
-                rule=rule,
-                method=method,
-                parameters={"min_failures": min_failures},
-                found_on=found_on,
-                strength=association(problem.failed, inside),
-                n_found=int(inside.sum()),
-            )
-        )
-    return Discovery(slices=tuple(slices), notes=tuple(notes), n_considered=len(slices))
-
-
-def _reason(dataset: Dataset) -> str:
-    if dataset.task is not Task.SINGLE_LABEL:
-        return "Doubt and loss order the samples of single-label tasks only."
-    return (
-        ""
-        if dataset.probabilities is not None
-        else "The classifier's probabilities are not known, so samples cannot be ordered."
-    )
+    measure = "loss"
 
 
 def threshold_for(scores: DoubleArray, problem: ClassProblem) -> float:

@@ -1,21 +1,22 @@
 """Soft regions of high loss: a spot of light is moved and narrowed until what it lights up has the largest mean loss."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
+from pydantic import JsonValue
 
 from weakspot.core.arrays import BoolArray, DoubleArray, FloatArray, generator, unit_rows
 from weakspot.core.assistants import NO_ASSISTANTS, Assistants
-from weakspot.core.bounds import Bounds, Count, Level, NonNegativeInt, check_bounds
-from weakspot.core.failures import ClassProblem, FailureCriterion, class_problems
+from weakspot.core.bounds import Bounds, Count, Level, NonNegativeInt
+from weakspot.core.discoverers import ClassDiscoverer, ClassSamples
+from weakspot.core.failures import ClassProblem, FailureCriterion
 from weakspot.core.record import PackedArray
 from weakspot.core.roles import Discovery
 from weakspot.core.rules import BallRule
-from weakspot.core.run import ClassNote
-from weakspot.core.samples import Need, SampleSet, obstacle, separating_cut, with_embeddings
-from weakspot.core.slices import DataUse, FailureSlice
+from weakspot.core.samples import Need, SampleSet, separating_cut
+from weakspot.core.slices import FailureSlice
 from weakspot.core.statistics import association
 
 MIN_SPREAD = 1e-9
@@ -175,37 +176,14 @@ def precision_for(distances: DoubleArray, size: float, *, near: float | None = N
     return float(np.exp(place) / scale)
 
 
-METHOD = "spotlight"
 MIN_CONFIDENCE = 1e-4
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Scene:
-    """Samples that spots are looked for in.
-
-    Args:
-        title: names the random draws.
-        embeddings: unit vectors [n, d].
-        losses: [n].
-        parts: class problems and where their samples are.
-    """
-
-    title: str
-    embeddings: FloatArray
-    losses: DoubleArray
-    parts: tuple[tuple[ClassProblem, slice], ...]
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Ball:
-    centre: DoubleArray
-    threshold: float
-    n_inside: int
-    strength: float
+ALIKE = "The embeddings or the losses of all samples are alike."
+BESIDE_OTHERS: dict[str, JsonValue] = {"max_samples": 2_000}
+"""Beside other methods it need not see every sample of a large class; named alone it does."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class SpotlightDiscoverer:
+class SpotlightDiscoverer(ClassDiscoverer):
     """Finds slices as balls of embeddings in which the loss is high.
 
     After d'Eon, d'Eon, Wright and Leyton-Brown, *The Spotlight: A General Method for Discovering Systematic Errors in Deep
@@ -233,6 +211,11 @@ class SpotlightDiscoverer:
     ('disc', 16)
     """
 
+    method = "spotlight"
+    needs = (Need.EMBEDDINGS,)
+    strongest_first = True
+    auto_place = 6
+    auto_parameters = BESIDE_OTHERS
     space: str = "clip"
     n_spots: Count = 3
     spot_share: Level = 0.02
@@ -246,17 +229,6 @@ class SpotlightDiscoverer:
     min_right: Count = 2
     max_samples: Count = 10_000
 
-    def __post_init__(self) -> None:
-        check_bounds(self)
-
-    @property
-    def is_baseline(self) -> bool:
-        return False
-
-    @property
-    def needs(self) -> tuple[Need, ...]:
-        return (Need.EMBEDDINGS,)
-
     def discover(
         self,
         samples: SampleSet,
@@ -267,122 +239,67 @@ class SpotlightDiscoverer:
     ) -> Discovery:
         """Return the spots that gather failures of a class, and a note for every class without any."""
         del assistants
-        found_on = DataUse.of(samples)
-        usable, notes = self._usable(samples, criterion)
-        slices: list[FailureSlice] = []
-        n_considered = 0
-        for scene in self._scenes(usable, seed):
-            spots = list(self._spots(scene, seed))
-            n_considered += len(spots) * len(scene.parts)
-            for problem, places in scene.parts:
-                tried = [
-                    self._membership(problem, spot.held_out_scores[places], spot) for spot in spots
-                ]
-                found = [
-                    self._slice(samples, problem, item, found_on)
-                    for item in tried
-                    if item is not None
-                ]
-                slices += found
-                if not found:
-                    notes.append(
-                        ClassNote(
-                            class_name=problem.title, note=_nothing(problem, has_spots=bool(spots))
-                        )
-                    )
-        slices.sort(key=lambda item: -round(item.strength or 0.0, 9))
-        return Discovery(slices=tuple(slices), notes=tuple(notes), n_considered=n_considered)
+        classes = list(self.classes(samples, criterion, seed=seed))
+        usable = [of for of in classes if not of.obstacle]
+        scenes = [[of] for of in usable] if self.per_class else [usable] if usable else []
+        found = [of.noted(of.obstacle) for of in classes if of.obstacle]
+        return self.gathered([*found, *(part for scene in scenes for part in self._looked(scene))])
 
-    def _usable(
-        self, samples: SampleSet, criterion: FailureCriterion
-    ) -> tuple[list[tuple[ClassProblem, FloatArray]], list[ClassNote]]:
-        usable: list[tuple[ClassProblem, FloatArray]] = []
-        notes: list[ClassNote] = []
-        for problem in class_problems(samples.dataset, samples.rows, criterion):
-            known, embeddings = with_embeddings(samples, problem, self.space)
-            n_without = len(problem.rows) - len(known.rows)
-            note = obstacle(
-                known, min_failures=self.min_failures, min_right=self.min_right, n_without=n_without
-            )
-            if note:
-                notes.append(ClassNote(class_name=problem.title, note=note))
-            else:
-                usable.append((known, unit_rows(embeddings)))
-        return usable, notes
+    def _looked(self, scene: list[ClassSamples]) -> Iterator[Discovery]:
+        """Yield what the spots of a scene, that is of samples that spots are looked for in together, say of each of its classes."""
+        title = "\n".join(of.problem.title for of in scene)
+        draws = generator(scene[0].seed, self.method, "samples", title)
+        share = self.max_samples / max(sum(len(of.problem.rows) for of in scene), 1)
+        parts = [_part(of, share, draws) for of in scene]
+        embeddings = np.concatenate([unit_rows(of.embeddings) for of in parts])
+        losses = np.concatenate([losses_of(of.problem, self.loss) for of in parts])
+        draws = generator(scene[0].seed, self.method, title)
+        spots = list(self._spots(embeddings, losses, draws))
+        first = 0
+        for of in parts:
+            places = slice(first, first + len(of.problem.rows))
+            first = places.stop
+            tried = [self._slice(of, spot, spot.held_out_scores[places]) for spot in spots]
+            slices = tuple(slice_ for slice_ in tried if slice_ is not None)
+            if slices:
+                yield Discovery(slices=slices, n_considered=len(spots))
+                continue
+            counts = f"The {of.problem.n_failed} failures among {len(of.problem.rows)} samples"
+            note = f"{counts} gather around no point." if spots else ALIKE
+            yield of.noted(note, n_considered=len(spots))
 
-    def _scenes(self, usable: list[tuple[ClassProblem, FloatArray]], seed: int) -> Iterator[_Scene]:
-        bundles = [[item] for item in usable] if self.per_class else [usable] if usable else []
-        for bundle in bundles:
-            title = "\n".join(problem.title for problem, _ in bundle)
-            draws = generator(seed, METHOD, "samples", title)
-            share = self.max_samples / max(sum(len(problem.rows) for problem, _ in bundle), 1)
-            chosen = [_part(problem, embeddings, share, draws) for problem, embeddings in bundle]
-            ends = np.cumsum([len(problem.rows) for problem, _ in chosen])
-            places = [
-                slice(int(end) - len(problem.rows), int(end))
-                for (problem, _), end in zip(chosen, ends, strict=True)
-            ]
-            yield _Scene(
-                title=title,
-                embeddings=np.concatenate([embeddings for _, embeddings in chosen]),
-                losses=np.concatenate([losses_of(problem, self.loss) for problem, _ in chosen]),
-                parts=tuple(zip((problem for problem, _ in chosen), places, strict=True)),
-            )
-
-    def _spots(self, scene: _Scene, seed: int) -> Iterator[Spot]:
-        draws = generator(seed, METHOD, scene.title)
-        losses = scene.losses
+    def _spots(
+        self, embeddings: FloatArray, losses: DoubleArray, draws: np.random.Generator
+    ) -> Iterator[Spot]:
         size = min(max(self.min_spot, self.spot_share * len(losses)), len(losses) / 2)
-        spread = float(np.var(scene.embeddings, axis=0, dtype=np.float64).sum())
+        spread = float(np.var(embeddings, axis=0, dtype=np.float64).sum())
         for _ in range(self.n_spots if spread > MIN_SPREAD and size >= 1.0 else 0):
             if losses.max() - losses.min() <= MIN_SPREAD:
                 return
-            spot = brightest(
-                Field.of(scene.embeddings, losses), size, n_starts=self.n_starts, draws=draws
-            )
+            field = Field.of(embeddings, losses)
+            spot = brightest(field, size, n_starts=self.n_starts, draws=draws)
             yield spot
             losses = losses * (1.0 - spot.weights / spot.weights.max())
 
-    def _membership(self, problem: ClassProblem, scores: DoubleArray, spot: Spot) -> _Ball | None:
+    def _slice(self, of: ClassSamples, spot: Spot, scores: DoubleArray) -> FailureSlice | None:
+        """Return the slice of what a spot lights up in a class; None if too few of its failures are among it."""
+        failed = of.problem.failed
         threshold: float | None = -2.0 * np.log(2.0 / spot.weights.max()) / spot.precision
         if self.cut == "separating":
-            threshold = separating_cut(scores, problem.failed, min_inside=self.min_members)
+            threshold = separating_cut(scores, failed, min_inside=self.min_members)
         if threshold is None:
             return None
         inside: BoolArray = scores >= threshold
-        strength = association(problem.failed, inside)
-        if (
-            inside.sum() < self.min_members
-            or problem.failed[inside].sum() < self.min_failures
-            or strength <= 0
-        ):
+        n_inside, strength = int(inside.sum()), association(failed, inside)
+        if n_inside < self.min_members or failed[inside].sum() < self.min_failures or strength <= 0:
             return None
-        return _Ball(
-            centre=spot.centre,
-            threshold=float(threshold),
-            n_inside=int(inside.sum()),
-            strength=strength,
-        )
-
-    def _slice(
-        self, samples: SampleSet, problem: ClassProblem, ball: _Ball, found_on: DataUse
-    ) -> FailureSlice:
         rule = BallRule(
             space=self.space,
-            encoder_id=samples.space(self.space).encoder_id,
-            centre=PackedArray.of(ball.centre),
-            threshold=ball.threshold,
+            encoder_id=of.encoder_id,
+            centre=PackedArray.of(spot.centre),
+            threshold=float(threshold),
         )
-        return FailureSlice(
-            class_name=problem.class_name,
-            side=problem.side,
-            rule=rule,
-            method=METHOD,
-            parameters=asdict(self),
-            found_on=found_on,
-            strength=ball.strength,
-            n_found=ball.n_inside,
-        )
+        return self.slice_of(of, rule, strength=strength, n_found=n_inside)
 
 
 def losses_of(problem: ClassProblem, loss: Literal["log", "failure"]) -> DoubleArray:
@@ -393,18 +310,8 @@ def losses_of(problem: ClassProblem, loss: Literal["log", "failure"]) -> DoubleA
     return np.asarray(-np.log(np.clip(confidence, MIN_CONFIDENCE, 1.0)), dtype=np.float64)
 
 
-def _part(
-    problem: ClassProblem, embeddings: FloatArray, share: float, draws: np.random.Generator
-) -> tuple[ClassProblem, FloatArray]:
+def _part(of: ClassSamples, share: float, draws: np.random.Generator) -> ClassSamples:
     if share >= 1.0:
-        return problem, embeddings
-    kept = np.sort(draws.permutation(len(problem.rows))[: max(1, round(share * len(problem.rows)))])
-    return problem.only(kept), embeddings[kept]
-
-
-def _nothing(problem: ClassProblem, *, has_spots: bool) -> str:
-    if not has_spots:
-        return "The embeddings or the losses of all samples are alike."
-    return (
-        f"The {problem.n_failed} failures among {len(problem.rows)} samples gather around no point."
-    )
+        return of
+    n_samples = len(of.problem.rows)
+    return of.only(np.sort(draws.permutation(n_samples)[: max(1, round(share * n_samples))]))

@@ -5,31 +5,30 @@ After *Identifying and Mitigating Model Failures through Few-shot CLIP-aided Dif
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
 from pydantic import JsonValue
 
-from weakspot.core.arrays import BoolArray, FloatArray, IntArray, generator, unit_rows
+from weakspot.core.arrays import BoolArray, FloatArray, IntArray, unit_rows
 from weakspot.core.assistants import NO_ASSISTANTS, Assistants, EmbedTexts, Propose
 from weakspot.core.bounds import Bounds, Count, check_bounds
 from weakspot.core.dataset import Dataset, Task
+from weakspot.core.discoverers import ClassDiscoverer, ClassSamples
 from weakspot.core.errors import WeakspotError
 from weakspot.core.failures import (
     ClassProblem,
     FailureCriterion,
     Side,
-    class_problems,
     predicted_classes,
 )
 from weakspot.core.group_tests import group_p
 from weakspot.core.record import PackedArray
 from weakspot.core.roles import Discovery
 from weakspot.core.rules import NearestRule
-from weakspot.core.run import ClassNote
-from weakspot.core.samples import Need, SampleSet, obstacle, with_embeddings
-from weakspot.core.slices import DataUse, FailureSlice, SliceName
+from weakspot.core.samples import Need, SampleSet
+from weakspot.core.slices import FailureSlice, SliceName
 from weakspot.words.captions import Caption, counted, plain_caption
 from weakspot.words.uncommon_vocabulary import Axis, uncommon_axes
 
@@ -232,12 +231,12 @@ def _different(embeddings: FloatArray) -> IntArray:
     return np.flatnonzero(~same.any(axis=0))
 
 
-METHOD = "uncommon-attributes"
 MAX_BUILT_IN = 32
+NO_TEXT_SIDE = "The embeddings called {space!r} have no text side, so attributes cannot be compared with samples."
 
 
 @dataclass(frozen=True, kw_only=True)
-class UncommonAttributesDiscoverer:
+class UncommonAttributesDiscoverer(ClassDiscoverer):
     """Finds the uncommon attributes that most failures of a class show, and makes a slice of each.
 
     After *Identifying and Mitigating Model Failures through Few-shot CLIP-aided Diffusion Generation* (2024).
@@ -262,6 +261,8 @@ class UncommonAttributesDiscoverer:
     ('disc: green', 13)
     """
 
+    method = "uncommon-attributes"
+    needs = (Need.EMBEDDINGS,)
     axes: tuple[str, ...] = ("background",)
     n_values: Count = 10
     top_k: Count = 3
@@ -279,14 +280,6 @@ class UncommonAttributesDiscoverer:
         problem = f"The setting axes must name kinds of attribute, not {unknown}; choose from {list(uncommon_axes())}."
         check_bounds(self, problems=[] if fits else [problem])
 
-    @property
-    def is_baseline(self) -> bool:
-        return False
-
-    @property
-    def needs(self) -> tuple[Need, ...]:
-        return (Need.EMBEDDINGS,)
-
     def discover(
         self,
         samples: SampleSet,
@@ -296,44 +289,39 @@ class UncommonAttributesDiscoverer:
         assistants: Assistants = NO_ASSISTANTS,
     ) -> Discovery:
         """Return slices of the values that most seed failures show, class by class, and a note for every class without."""
-        embed = _text_side(assistants, self.space)
+        # A model that fails with one class is asked less often about the next.
         proposer = Proposer(propose=assistants.propose, n_values=self.n_values)
+        classes = self.classes(samples, criterion, seed=seed, assistants=assistants)
+        return self.gathered(self._look(of, proposer) for of in classes)
+
+    def _look(self, of: ClassSamples, proposer: Proposer) -> Discovery:
+        embed = of.assistants.text_side(self.space)
+        if embed is None:
+            return of.noted(NO_TEXT_SIDE.format(space=self.space))
+        if of.obstacle:
+            return of.noted(of.obstacle)
         slices: list[FailureSlice] = []
-        notes: list[ClassNote] = []
-        use = DataUse.of(samples)
+        notes: list[str] = []
         n_considered = 0
-        for problem in class_problems(samples.dataset, samples.rows, criterion):
-            known, raw = with_embeddings(samples, problem, self.space)
-            n_without = len(problem.rows) - len(known.rows)
-            said = [
-                obstacle(
-                    known,
-                    min_failures=self.min_failures,
-                    min_right=self.min_right,
-                    n_without=n_without,
-                )
-            ]
-            if embed is None:
-                said = [
-                    f"The embeddings called {self.space!r} have no text side, so attributes cannot be compared with samples."
-                ]
-            if embed is None or said[0]:
-                notes.append(ClassNote(class_name=problem.title, note=said[0]))
-                continue
-            for name in self.axes:
-                axis = uncommon_axes()[name]
-                captions, note = self._captions(known, axis, proposer)
-                draws = generator(seed, METHOD, axis.name, problem.title)
-                seeds = seed_failures(samples.dataset, known, 1.0 - self.held_out_share, draws)
-                search = searched(
-                    known, unit_rows(raw), axis, captions, embed, centre=self.centre, seeds=seeds
-                )
-                found = self._slices(samples, search, use)
-                n_considered += search.n_values
-                slices += found
-                said = [*note, *([] if found else [search.nothing_found()])]
-                notes += [ClassNote(class_name=problem.title, note=one) for one in said]
-        return Discovery(slices=tuple(slices), notes=tuple(notes), n_considered=n_considered)
+        for name in self.axes:
+            axis = uncommon_axes()[name]
+            captions, note = self._captions(of.problem, axis, proposer)
+            draws = self.random(of, axis.name)
+            seeds = seed_failures(of.samples.dataset, of.problem, 1.0 - self.held_out_share, draws)
+            search = searched(
+                of.problem,
+                unit_rows(of.embeddings),
+                axis,
+                captions,
+                embed,
+                centre=self.centre,
+                seeds=seeds,
+            )
+            more = self._slices(of, search)
+            n_considered += search.n_values
+            slices += more
+            notes += [*note, *([] if more else [search.nothing_found()])]
+        return replace(of.noted(*notes, n_considered=n_considered), slices=tuple(slices))
 
     def _captions(
         self, problem: ClassProblem, axis: Axis, proposer: Proposer
@@ -352,77 +340,50 @@ class UncommonAttributesDiscoverer:
                 ]
         return (*(axis.caption(plain.noun, value) for value in values), plain), note
 
-    def _slices(self, samples: SampleSet, search: Search, use: DataUse) -> list[FailureSlice]:
+    def _slices(self, of: ClassSamples, search: Search) -> list[FailureSlice]:
         n_values = search.n_values
         counts = np.bincount(search.nearest[search.seeds], minlength=n_values + 1)[:n_values]
         order = sorted(range(n_values), key=lambda place: (-counts[place], place))
         chosen = [place for place in order[: self.top_k] if counts[place] >= self.min_seeds]
-        share = (
-            float(np.isin(search.nearest[search.held_out], chosen).mean())
-            if search.held_out.any()
-            else None
-        )
-        return [self._slice(samples, search, place, share, use) for place in chosen]
+        held_out = search.nearest[search.held_out]
+        share = float(np.isin(held_out, chosen).mean()) if len(held_out) else None
+        return [self._slice(of, search, place, share) for place in chosen]
 
     def _slice(
-        self,
-        samples: SampleSet,
-        search: Search,
-        place: int,
-        held_out_share: float | None,
-        use: DataUse,
+        self, of: ClassSamples, search: Search, place: int, held_out_share: float | None
     ) -> FailureSlice:
-        problem, shows = search.problem, search.nearest == place
+        shows, caption = search.nearest == place, search.captions[place]
         rule = NearestRule(
             space=self.space,
-            encoder_id=samples.space(self.space).encoder_id,
+            encoder_id=of.encoder_id,
             prototypes=PackedArray.of(search.prototypes),
             chosen=place,
             offsets=search.offsets,
         )
-        n_seed, n_held_out = int(search.seeds.sum()), int(search.held_out.sum())
-        shown_by_seeds, shown_by_held_out = (
-            int((shows & search.seeds).sum()),
-            int((shows & search.held_out).sum()),
+        n_seed, n_seed_shown = int(search.seeds.sum()), int((shows & search.seeds).sum())
+        strength = n_seed_shown / n_seed
+        name = SliceName(
+            phrase=caption.phrase,
+            contrast=caption.contrast,
+            score=strength,
+            describer=self.method,
         )
-        caption = search.captions[place]
-        parameters: dict[str, JsonValue] = {
-            **asdict(self),
-            "axes": list(self.axes),
-            "values_given": {name: list(own) for name, own in self.values},
-            "axis": search.axis.name,
-            "value": caption.contrast,
-            "values": [one.contrast for one in search.captions[:-1]],
-            "n_seed": n_seed,
-            "n_heldout": n_held_out,
-            "n_seed_shown": shown_by_seeds,
-            "n_heldout_shown": shown_by_held_out,
-            "heldout_share_of_top": held_out_share,
-        }
-        strength = shown_by_seeds / n_seed
-        return FailureSlice(
-            class_name=problem.class_name,
-            side=problem.side,
-            rule=rule,
-            method=METHOD,
-            parameters=parameters,
-            found_on=use,
+        return self.slice_of(
+            of,
+            rule,
             strength=strength,
             # Held-out failures against samples that did not fail: neither had a say in choosing the value.
             strength_p=search.chance(place),
-            n_found=int(rule.members(samples, problem.rows).sum()),
-            names=(
-                SliceName(
-                    phrase=caption.phrase,
-                    contrast=caption.contrast,
-                    score=strength,
-                    describer=METHOD,
-                ),
-            ),
+            names=(name,),
+            more={
+                "values_given": {name: list(own) for name, own in self.values},
+                "axis": search.axis.name,
+                "value": caption.contrast,
+                "values": [each.contrast for each in search.captions[:-1]],
+                "n_seed": n_seed,
+                "n_heldout": int(search.held_out.sum()),
+                "n_seed_shown": n_seed_shown,
+                "n_heldout_shown": int((shows & search.held_out).sum()),
+                "heldout_share_of_top": held_out_share,
+            },
         )
-
-
-def _text_side(assistants: Assistants, space: str) -> EmbedTexts | None:
-    if assistants.second is not None and assistants.second.space == space:
-        return assistants.second.embed_texts
-    return assistants.embed_texts if space == "clip" else None

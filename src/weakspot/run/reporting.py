@@ -15,7 +15,7 @@ from weakspot.core.failures import FailureCriterion, class_problems
 from weakspot.core.run import RunRecord
 from weakspot.core.samples import SampleSet
 from weakspot.data.images import jpeg_at
-from weakspot.discover.words import word_frequencies
+from weakspot.discover.words import WordFrequenciesDiscoverer
 from weakspot.report.document import (
     ReportDocument,
     build_document,
@@ -160,7 +160,7 @@ def _caption_words(pairs: Halves, criterion: FailureCriterion) -> tuple[WordFreq
         one
         for problem in class_problems(discovery.dataset, discovery.rows, criterion)
         if problem.n_failed and problem.n_right
-        for one in word_frequencies(discovery, problem)
+        for one in WordFrequenciesDiscoverer(max_slices=10).frequencies(discovery, problem)
     )
 
 

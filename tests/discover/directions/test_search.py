@@ -1,19 +1,17 @@
 import numpy as np
 
-from weakspot.discover.directions import ClassSearch, class_data, plan_of
+from weakspot.discover.directions import DirectionsDiscoverer, class_data
 
 
 def _search(**options):
     settings = {
-        "plan": plan_of((0.1,)),
+        "costs": (0.1,),
+        "cost_slack": 0.0,
         "n_repeats": 1,
         "n_permutations": 19,
         "n_directions": 1,
-        "min_strength": 0.5,
-        "max_p": 0.05,
-        "cut": "held-out",
     }
-    return ClassSearch(**(settings | options))
+    return DirectionsDiscoverer(**(settings | options))
 
 
 def _objects(seed, *, failing=12, gap=0.0):
@@ -30,7 +28,7 @@ def _found(given, search, *, is_told, seed=0, n_null=200):
     draws = np.random.default_rng(seed)
     groups = objects if is_told else None
     data = class_data(embeddings, failed, groups, max_null_samples=n_null, draws=draws)
-    return search.run(data, draws)[0]
+    return search.search(data, draws)[0]
 
 
 def test_run__objects_seen_several_times_are_no_direction():

@@ -3,7 +3,7 @@ import pytest
 from sklearn.metrics import balanced_accuracy_score as balanced_accuracy
 
 from weakspot.core.kernels import fold_numbers
-from weakspot.discover.directions import plan_of, source_of
+from weakspot.discover.directions import DirectionsDiscoverer, source_of
 from weakspot.discover.directions_kernels import (
     accuracy_of,
     best_accuracies,
@@ -16,6 +16,11 @@ from weakspot.discover.directions_kernels import (
     order_within,
     two_means,
 )
+
+
+def plan_of(costs, *, slack=0.0):
+    return DirectionsDiscoverer(costs=costs, cost_slack=slack).plan
+
 
 PLAN = plan_of((0.01, 1.0))
 

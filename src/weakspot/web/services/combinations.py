@@ -13,7 +13,12 @@ from weakspot.core.evidence import Share
 from weakspot.core.failures import ClassProblem, Side
 from weakspot.core.rules import AllOfRule, ColumnRule
 from weakspot.core.slices import FailureSlice, SliceName
-from weakspot.discover.attributes import METHOD, name_words, shared_values, worded
+from weakspot.discover.attributes import (
+    AttributesDiscoverer,
+    name_words,
+    shared_values,
+    worded,
+)
 from weakspot.discover.combinations import Combinations, affordable_order, count_combinations
 from weakspot.web.services.attributes import (
     MAX_CHOSEN,
@@ -341,10 +346,14 @@ def combination_slice(
         class_name=problem.class_name,
         side=problem.side,
         rule=rules[0] if len(rules) == 1 else AllOfRule(rules=rules),
-        method=METHOD,
+        method=AttributesDiscoverer.method,
         parameters={"chosen_by": "a person"},
         found_on=workspace.discovery_use,
         strength=gap,
         n_found=n_inside,
-        names=(SliceName(phrase=phrase, contrast=contrast, score=gap, describer=METHOD),),
+        names=(
+            SliceName(
+                phrase=phrase, contrast=contrast, score=gap, describer=AttributesDiscoverer.method
+            ),
+        ),
     )

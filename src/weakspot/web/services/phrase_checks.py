@@ -10,7 +10,7 @@ from weakspot.core.rules import LinearRule
 from weakspot.core.run import RunRecord
 from weakspot.core.slices import FailureSlice, SliceName
 from weakspot.discover.error_score import score_at
-from weakspot.discover.hypothesis import BLANK, METHOD
+from weakspot.discover.hypothesis import BLANK, HypothesisDiscoverer
 from weakspot.report import wording
 from weakspot.run.phrase_questions import (
     ClassHalves,
@@ -241,12 +241,18 @@ def phrase_slice(
         name = prompts[0]
     problem = members.problem
     words = title_of_words(phrase, problem.class_name) if problem.side is not Side.ABSENT else ""
-    own = SliceName(phrase=name, contrast=phrase, title=words, score=strength, describer=METHOD)
+    own = SliceName(
+        phrase=name,
+        contrast=phrase,
+        title=words,
+        score=strength,
+        describer=HypothesisDiscoverer.method,
+    )
     return FailureSlice(
         class_name=problem.class_name,
         side=problem.side,
         rule=rule,
-        method=METHOD,
+        method=HypothesisDiscoverer.method,
         parameters=parameters,
         found_on=workspace.discovery_use,
         strength=strength,
