@@ -1,11 +1,15 @@
 import os
+from dataclasses import dataclass
 
 import pytest
 
 from weakspot.core.errors import ConfigError
+from weakspot.core.registry import part_class
 from weakspot.data.engine.local import LocalEngine
 from weakspot.data.remote import RemoteReading, reading_as, remote_reading
 from weakspot.data.settings import DataSettings
+from weakspot.discover.clusters import ClustersDiscoverer
+from weakspot.run import wiring
 from weakspot.run.settings import (
     DiscoverSettings,
     EngineSettings,
@@ -146,3 +150,20 @@ def test_build_discoverers__auto_is_cheap_ones_first_and_takes_further_ones():
     assert build_discoverers(named)["mixture"].max_samples == 200_000
     several = DiscoverSettings(methods=("auto",), parameters={"mixture": {"max_samples": 9}})
     assert build_discoverers(Settings(discover=several))["mixture"].max_samples == 9
+
+
+def test_discoverers__auto__methods_that_say_their_place__broken_plug_ins_left_out(monkeypatch):
+    @dataclass(frozen=True, kw_only=True)
+    class Quick(ClustersDiscoverer):
+        auto_place = 0
+
+    def loaded(_role, name):
+        if name == "words":
+            raise ConfigError("The discoverer 'words' cannot be imported.")
+        return Quick if name == "hypothesis" else part_class("discoverers", name)
+
+    monkeypatch.setattr(wiring, "part_class", loaded)
+    built = wiring.build_discoverers(Settings(discover={"methods": ("auto",)}))
+    assert list(built)[:3] == ["hypothesis", "clusters", "attributes"]
+    assert "words" not in built
+    assert built["mixture"].max_samples == 2_000

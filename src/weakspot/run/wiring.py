@@ -4,6 +4,7 @@ import dataclasses
 import inspect
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -85,20 +86,6 @@ class _ReadingWork:
 
 
 AUTO = "auto"
-AUTO_METHODS = (
-    "clusters",
-    "attributes",
-    "words",
-    "keywords",
-    "directions",
-    "spotlight",
-    "mixture",
-)
-AUTO_PARAMETERS: dict[str, dict[str, JsonValue]] = {
-    "spotlight": {"max_samples": 2_000},
-    "mixture": {"max_samples": 2_000},
-}
-"""Beside other methods these need not see every sample of a large class; named alone they do."""
 
 
 def build_part(role: str, name: str, options: Mapping[str, JsonValue], *, where: str) -> Any:
@@ -238,8 +225,8 @@ def engine_elsewhere(settings: Settings) -> Engine | None:
 def build_discoverers(settings: Settings) -> dict[str, Discoverer]:
     """Return the discoverers that are configured, by name.
 
-    `all` stands for every registered one that is no baseline and got the options that it needs; `auto` for the built-in ones that
-    cost little, cheap ones first, and for those whose parameters are given.
+    `all` stands for every registered one that is no baseline and got the options that it needs; `auto` for those that say that they
+    take part in it, quick ones first, and for those whose parameters are given.
 
     Raises:
         ConfigError: if parameters are given for a method that is not among them.
@@ -274,21 +261,33 @@ def build_discoverers(settings: Settings) -> dict[str, Discoverer]:
     }
 
 
+def automatic_methods() -> dict[str, Any]:
+    """Return the classes of the methods that take part in `auto`, quick ones first; a plug-in that cannot be imported is left out."""
+    classes: dict[str, Any] = {}
+    for name in registered("discoverers"):
+        with suppress(ConfigError):
+            classes[name] = part_class("discoverers", name)
+    places = {name: getattr(part, "auto_place", None) for name, part in classes.items()}
+    ranked = sorted((place, name) for name, place in places.items() if place is not None)
+    return {name: classes[name] for _, name in ranked}
+
+
 def automatic_parameters(chosen: DiscoverSettings) -> dict[str, dict[str, JsonValue]]:
     """Return the parameters of methods, with those of `auto` for what it chose and nobody named or set."""
-    own = AUTO_PARAMETERS if AUTO in chosen.methods else {}
-    added = {name: own[name] for name in own if name not in chosen.methods}
-    return {
-        name: {**added.get(name, {}), **chosen.parameters.get(name, {})}
-        for name in [*added, *(one for one in chosen.parameters if one not in added)]
-    }
+    parameters = {name: dict(given) for name, given in chosen.parameters.items()}
+    if AUTO in chosen.methods:
+        for name, part in automatic_methods().items():
+            added = {} if name in chosen.methods else getattr(part, "auto_parameters", {})
+            if added:
+                parameters[name] = {**added, **parameters.get(name, {})}
+    return parameters
 
 
 def _wanted_methods(chosen: DiscoverSettings) -> tuple[str, ...]:
     if "all" in chosen.methods:
         return buildable("discoverers", chosen.parameters)
     named = [name for name in chosen.methods if name != AUTO]
-    automatic = [*AUTO_METHODS, *chosen.parameters] if AUTO in chosen.methods else []
+    automatic = [*automatic_methods(), *chosen.parameters] if AUTO in chosen.methods else []
     return tuple(dict.fromkeys([*automatic, *named]))
 
 
