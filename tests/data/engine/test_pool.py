@@ -2,14 +2,15 @@
 
 import pickle
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from itertools import islice
 
 import pytest
 
 from weakspot.core.errors import WeakspotError
-from weakspot.data.engine.chunks import BatchPace, ChunkQueue, MapPace
+from weakspot.data.engine.chunks import BatchPace, ChunkQueue, MapPace, OneByOne
 from weakspot.data.engine.pool import WorkerPool
-from weakspot.data.engine.worker import BatchOrder, MapOrder, WorkerSide, own_version
+from weakspot.data.engine.worker import WorkerSide, batch_order, own_version
 from weakspot.testing.engine_checks import DeadlyWork, doubled_in_odd_time, refusing_seven
 
 
@@ -21,7 +22,7 @@ class ThreadWorker:
     def __init__(self, workers):
         self._workers, self._station, self._thread = (
             workers,
-            WorkerSide(pickle),
+            WorkerSide(pickle.dumps),
             ThreadPoolExecutor(1),
         )
         self._is_dead = False
@@ -58,7 +59,7 @@ class ThreadWorker:
 
 
 class ThreadWorkers:
-    packer = pickle
+    dumps = pickle.dumps
 
     def __init__(
         self, *, death="worker", deadly=(), n_times=0, n_wanted=2, n_pending=0, dies_at_start=False
@@ -88,12 +89,12 @@ class ThreadWorkers:
 
 def doubled(workers, items, *, lost=None):
     return WorkerPool(
-        workers, MapOrder(function=doubled_in_odd_time), MapPace(queue_depth=4), lost
+        workers, partial(OneByOne, doubled_in_odd_time), MapPace(queue_depth=4), lost
     ).results(ChunkQueue(items))
 
 
 def lists(workers, items, *, batch_size=3, lost=None):
-    order = BatchOrder(build=_number_lists, n_threads=1)
+    order = batch_order(_number_lists, n_threads=1)
     return WorkerPool(
         workers, order, BatchPace(batch_size=batch_size, queue_depth=6), lost
     ).results(ChunkQueue(items))
@@ -161,7 +162,7 @@ def test_results__error_of_what_stands_in():
 
 
 def test_results__order_that_cannot_be_opened():
-    broken = BatchOrder(build=_broken, n_threads=1)
+    broken = batch_order(_broken, n_threads=1)
     with pytest.raises(KeyError):
         list(
             WorkerPool(

@@ -3,11 +3,11 @@
 import os
 import sys
 import threading
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any, Generic, Literal, Protocol
+from typing import Any, Generic, Literal
 
 from weakspot.core.errors import ConfigError
 from weakspot.core.machine import waiting
@@ -38,9 +38,27 @@ class AheadOfTime(Generic[Item, Result]):
             ready = [item.result() for item in prepared]
         return self._work.run(ready)
 
+    def results(self, prepared: Sequence[Future[object]]) -> Iterator[Result]:
+        """Yield what comes of a chunk of a worker: it is one batch."""
+        yield self.run(prepared)
+
     def close(self) -> None:
         """Start nothing new; what is under way is not waited for."""
         self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+class OneByOne(Generic[Item, Result]):
+    """Applies a function to each item; nothing can be prepared ahead of time."""
+
+    def __init__(self, function: Callable[[Item], Result]) -> None:
+        self._function = function
+
+    def prepare(self, items: Sequence[Item]) -> Sequence[Item]:
+        return items
+
+    def results(self, prepared: Sequence[Item]) -> Iterator[Result]:
+        """Yield what comes of each item of a chunk."""
+        return map(self._function, prepared)
 
 
 def give_way() -> None:
@@ -126,36 +144,32 @@ class Chunk:
         return self.n_deaths >= DEATHS_IN_COMPANY + DEATHS_ALONE or self.n_machines >= MAX_MACHINES
 
 
-class Pace(Protocol):
-    """How large chunks are, and how many a worker has at a time."""
+class Pace:
+    """How large chunks are, and how many a worker has at a time.
 
-    @property
-    def chunks_each(self) -> int:
-        """Most chunks that a worker has."""
+    Args:
+        chunks_each: most chunks that a worker has.
+        n_ahead: chunks that a worker begins before it finishes the one before; 0 if nothing can be done ahead.
+    """
 
-    @property
-    def n_ahead(self) -> int:
-        """Chunks that a worker begins before it finishes the one before; 0 if nothing can be done ahead."""
+    def __init__(self, chunks_each: int, n_ahead: int) -> None:
+        self.chunks_each, self.n_ahead = chunks_each, n_ahead
+        self._numbers = count()
 
     def next_chunk(self, intake: ChunkQueue[Any]) -> Chunk | None:
         """Return the next chunk; None when there is none."""
+        items = self._next_items(intake)
+        return Chunk(next(self._numbers), items) if items else None
 
-    def singles(self, chunk: Chunk) -> list[Chunk]:
-        """Return a chunk for each item, to be tried alone."""
+    def _next_items(self, intake: ChunkQueue[Any]) -> list[Any]:
+        raise NotImplementedError
 
     def has_room(self, window: Collection[Chunk], n_workers: int) -> bool:
         """Say whether one more chunk may be under way or wait for its turn."""
+        raise NotImplementedError
 
     def learn(self, n_items: int, seconds: float) -> None:
         """Take into account how long a chunk took."""
-
-
-class _Numbered:
-    def __init__(self) -> None:
-        self._numbers = count()
-
-    def chunk(self, items: list[Any]) -> Chunk | None:
-        return Chunk(next(self._numbers), items) if items else None
 
     def singles(self, chunk: Chunk) -> list[Chunk]:
         """Return a chunk for each item, to be tried alone."""
@@ -164,8 +178,10 @@ class _Numbered:
         ]
 
 
-class BatchPace(_Numbered):
-    """A chunk is a batch; workers prepare the next ones while they run one.
+class BatchPace(Pace):
+    """A chunk is a batch, whatever time it takes: which items share one depends on their order alone.
+
+    Workers prepare the next ones while they run one.
 
     Args:
         batch_size: items per batch.
@@ -173,44 +189,34 @@ class BatchPace(_Numbered):
     """
 
     def __init__(self, *, batch_size: int, queue_depth: int) -> None:
-        super().__init__()
-        self._batch_size = batch_size
-        self.chunks_each = min(MAX_BATCHES_EACH, 2 + queue_depth // batch_size)
-        self.n_ahead = max(1, self.chunks_each - 2)
-        self._spare = queue_depth // batch_size
+        self._batch_size, self._spare = batch_size, queue_depth // batch_size
+        chunks_each = min(MAX_BATCHES_EACH, 2 + self._spare)
+        super().__init__(chunks_each, n_ahead=max(1, chunks_each - 2))
 
-    def next_chunk(self, intake: ChunkQueue[Any]) -> Chunk | None:
-        return self.chunk(intake.take_batch(self._batch_size))
+    def _next_items(self, intake: ChunkQueue[Any]) -> list[Any]:
+        return intake.take_batch(self._batch_size)
 
     def has_room(self, window: Collection[Chunk], n_workers: int) -> bool:
-        """Say whether one more batch may be under way or wait for its turn."""
         return len(window) < n_workers * (self.chunks_each + self._spare)
 
-    def learn(self, n_items: int, seconds: float) -> None:
-        """Do nothing: which items share a batch depends on their order alone."""
 
-
-class MapPace(_Numbered):
+class MapPace(Pace):
     """Chunks start with one item and grow until sending them costs little beside doing them.
 
     Args:
         queue_depth: items that may wait for each worker.
     """
 
-    chunks_each = 2
-    n_ahead = 0
-
     def __init__(self, *, queue_depth: int) -> None:
-        super().__init__()
+        super().__init__(2, n_ahead=0)
         self._queue_depth = queue_depth
         self._most = max(1, queue_depth // self.chunks_each)
         self._size = 1
 
-    def next_chunk(self, intake: ChunkQueue[Any]) -> Chunk | None:
-        return self.chunk(intake.take(self._size))
+    def _next_items(self, intake: ChunkQueue[Any]) -> list[Any]:
+        return intake.take(self._size)
 
     def has_room(self, window: Collection[Chunk], n_workers: int) -> bool:
-        """Say whether one more chunk may be under way or wait for its turn."""
         return sum(len(chunk.items) for chunk in window) < n_workers * (
             self.chunks_each + self._queue_depth
         )

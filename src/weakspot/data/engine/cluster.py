@@ -13,15 +13,22 @@ import warnings
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from weakspot.core.bounds import NonNegative, NonNegativeInt, check_bounds
 from weakspot.core.errors import MissingExtraError, UnavailableError, WeakspotError
 from weakspot.core.machine import available_cores
 from weakspot.core.roles import BatchWork, Item, Result
-from weakspot.data.engine.chunks import BatchPace, ChunkQueue, MapPace, refuse_empty_batches
+from weakspot.data.engine.chunks import (
+    BatchPace,
+    ChunkQueue,
+    MapPace,
+    OneByOne,
+    refuse_empty_batches,
+)
 from weakspot.data.engine.pool import Death, WorkerPool
-from weakspot.data.engine.worker import BatchOrder, MapOrder, Packer, WorkerSide, own_version
+from weakspot.data.engine.worker import Dumps, WorkerSide, batch_order, own_version
 
 BEFORE_IMPORT = {
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -113,42 +120,27 @@ def _check_listener(address: str) -> None:
 LOOK_SECONDS = 2.0
 
 
-@dataclass(frozen=True, kw_only=True)
-class ActorSize:
-    """What an actor claims of its machine.
-
-    Args:
-        cpus: cores; 0 means all cores of the smallest machine (with graphics processors: its share of them).
-        gpus: graphics processors; None means one if the cluster has any.
-    """
-
-    cpus: float
-    gpus: float | None
-
-
 class RayWorkers:
     """Starts actors, as many as asked for or as the cluster has room for.
 
     Args:
         address: of the cluster.
         n_workers: 0 means as many as there is room for.
-        size: what an actor claims.
+        cpus: cores that an actor claims; 0 means all cores of the smallest machine (with graphics processors: its share of them).
+        gpus: graphics processors that it claims; None means one if the cluster has any.
     """
 
-    def __init__(self, *, address: str, n_workers: int, size: ActorSize) -> None:
+    def __init__(self, *, address: str, n_workers: int, cpus: float, gpus: float | None) -> None:
         self._ray = connect_ray(address)
         self._n_workers = n_workers
         self._looked_at = -math.inf
         self._n_places = 1
         machines = self._machines()
-        self._gpus = (
-            size.gpus
-            if size.gpus is not None
-            else float(any(machine.get("GPU", 0.0) for machine in machines))
-        )
-        self._cpus = size.cpus or _share_of_smallest(machines, self._gpus)
+        has_gpus = any(machine.get("GPU", 0.0) for machine in machines)
+        self._gpus = float(has_gpus) if gpus is None else gpus
+        self._cpus = cpus or _share_of_smallest(machines, self._gpus)
         self._actor = self._ray.remote(_Actor)
-        self.packer: Packer = self._ray.cloudpickle
+        self.dumps: Dumps = self._ray.cloudpickle.dumps
 
     @property
     def n_threads(self) -> int:
@@ -172,7 +164,7 @@ class RayWorkers:
             max_task_retries=0,
             scheduling_strategy="SPREAD",
         )
-        return RayWorker(self._ray, placed.remote(self.packer))
+        return RayWorker(self._ray, placed.remote(self.dumps))
 
     def _machines(self) -> list[dict[str, float]]:
         return [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
@@ -288,11 +280,9 @@ class RayEngine:
         lost: Callable[[Item], Result] | None = None,
     ) -> Generator[Result, None, None]:
         """Yield `function(item)` for every item, in the order of items; when the caller stops early, the workers are ended."""
-        workers = RayWorkers(
-            address=self.address, n_workers=self.n_workers, size=ActorSize(cpus=1.0, gpus=0.0)
-        )
+        workers = self._workers(cpus=1.0, gpus=0.0)
         pool = WorkerPool(
-            workers, MapOrder(function=function), MapPace(queue_depth=self.queue_depth), lost
+            workers, partial(OneByOne, function), MapPace(queue_depth=self.queue_depth), lost
         )
         yield from pool.results(ChunkQueue(items))
 
@@ -306,10 +296,12 @@ class RayEngine:
     ) -> Generator[Result, None, None]:
         """Yield what the work, built once in every worker, makes of every batch, in order."""
         refuse_empty_batches(batch_size)
-        size = ActorSize(cpus=self.cpus_per_worker, gpus=self.gpus_per_worker)
-        workers = RayWorkers(address=self.address, n_workers=self.n_workers, size=size)
-        order = BatchOrder(build=build, n_threads=workers.n_threads)
+        workers = self._workers(cpus=self.cpus_per_worker, gpus=self.gpus_per_worker)
+        order = batch_order(build, n_threads=workers.n_threads)
         pool = WorkerPool(
             workers, order, BatchPace(batch_size=batch_size, queue_depth=self.queue_depth), lost
         )
         yield from pool.results(ChunkQueue(items))
+
+    def _workers(self, *, cpus: float, gpus: float | None) -> RayWorkers:
+        return RayWorkers(address=self.address, n_workers=self.n_workers, cpus=cpus, gpus=gpus)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Generic
 
 from weakspot.core.bounds import NonNegativeInt, check_bounds
 from weakspot.core.machine import available_cores
@@ -77,49 +76,41 @@ class LocalEngine:
         n_batches = MIN_BATCHES + self.queue_depth // batch_size
         waiting: deque[Future[Result]] = deque()
         intake = ChunkQueue(items)
-        with _running(build(), self.n_workers or available_cores()) as line:
+        with _running(build(), self.n_workers or available_cores()) as submit:
             while True:
                 while len(waiting) < n_batches and (batch := intake.take_batch(batch_size)):
-                    waiting.append(line.submit(batch))
+                    waiting.append(submit(batch))
                 if not waiting:
                     break
                 yield waiting.popleft().result()
         intake.raise_error()
 
 
-class _Line(Generic[Item, Result]):
-    """Runs prepared batches one after another in a thread of its own; nothing runs after an error."""
-
-    def __init__(self, ahead: AheadOfTime[Item, Result], runner: ThreadPoolExecutor) -> None:
-        self._ahead = ahead
-        self._runner = runner
-        self.is_stopped = threading.Event()
-
-    def submit(self, batch: Sequence[Item]) -> Future[Result]:
-        return self._runner.submit(self._run, self._ahead.prepare(batch))
-
-    def _run(self, prepared: Sequence[Future[object]]) -> Result:
-        if self.is_stopped.is_set():
-            raise CancelledError
-        try:
-            return self._ahead.run(prepared)
-        except BaseException:
-            self.is_stopped.set()
-            raise
-
-
 @contextmanager
-def _running(work: BatchWork[Item, Result], n_threads: int) -> Iterator[_Line[Item, Result]]:
+def _running(
+    work: BatchWork[Item, Result], n_threads: int
+) -> Iterator[Callable[[Sequence[Item]], Future[Result]]]:
+    """Yield what prepares a batch and runs it after those before it, in a thread of its own; nothing runs after an error."""
     ahead = AheadOfTime(work, n_threads)
     runner = ThreadPoolExecutor(1, thread_name_prefix="weakspot-run")
-    line = _Line(ahead, runner)
+    is_stopped = threading.Event()
+
+    def run(prepared: Sequence[Future[object]]) -> Result:
+        if is_stopped.is_set():
+            raise CancelledError
+        try:
+            return ahead.run(prepared)
+        except BaseException:
+            is_stopped.set()
+            raise
+
     wait = True
     try:
-        yield line
+        yield lambda batch: runner.submit(run, ahead.prepare(batch))
     except KeyboardInterrupt:
         wait = False
         raise
     finally:
-        line.is_stopped.set()
+        is_stopped.set()
         ahead.close()
         runner.shutdown(wait=wait, cancel_futures=True)

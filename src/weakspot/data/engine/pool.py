@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol
 
 from weakspot.core.errors import WeakspotError
 from weakspot.data.engine.chunks import Chunk, ChunkQueue, Pace
-from weakspot.data.engine.worker import Packer, pack, shorten, unpack_result
+from weakspot.data.engine.worker import Dumps, Order, pack, shorten, unpack_result
 
 TICK_SECONDS = 1.0
 MAX_FAILED_STARTS = 3
@@ -51,7 +51,7 @@ class Workers(Protocol):
     """Where workers come from."""
 
     @property
-    def packer(self) -> Packer:
+    def dumps(self) -> Dumps:
         """What turns items into bytes."""
 
     def n_wanted(self) -> int:
@@ -87,10 +87,10 @@ class WorkerPool:
     """
 
     def __init__(
-        self, workers: Workers, order: object, pace: Pace, lost: Callable[[Any], Any] | None
+        self, workers: Workers, order: Order, pace: Pace, lost: Callable[[Any], Any] | None
     ) -> None:
         self._workers = workers
-        self._order = pack(order, workers.packer, what="The work")
+        self._order = pack(order, workers.dumps, what="The work")
         self._pace = pace
         self._lost = lost
         self._slots: list[_Slot] = []
@@ -163,7 +163,7 @@ class WorkerPool:
 
     def _send(self, slot: _Slot, chunk: Chunk, *, is_alone: bool) -> None:
         slot.is_alone = is_alone
-        items = pack(chunk.items, self._workers.packer, what="An item")
+        items = pack(chunk.items, self._workers.dumps, what="An item")
         if not self._pace.n_ahead:
             slot.finishing.append(chunk)
             self._calls[slot.worker.do(chunk.number, items)] = (slot, chunk)
@@ -200,19 +200,19 @@ class WorkerPool:
                 self._settle(chunk, call.result())
 
     def _mark_ready(self, slot: _Slot, content: bytes) -> None:
-        result = unpack_result(content)
-        if result.error is not None:
-            raise result.error
+        _, error, _ = unpack_result(content)
+        if error is not None:
+            raise error
         slot.is_ready = True
         self._n_failed_starts = 0
 
     def _settle(self, chunk: Chunk, content: bytes) -> None:
-        result = unpack_result(content)
-        if isinstance(result.error, MemoryError) and self._lost is not None:
+        results, error, seconds = unpack_result(content)
+        if isinstance(error, MemoryError) and self._lost is not None:
             self._suspect(chunk, "worker")
             return
-        chunk.results, chunk.error, chunk.is_done = result.results, result.error, True
-        self._pace.learn(len(chunk.items), result.seconds)
+        chunk.results, chunk.error, chunk.is_done = results, error, True
+        self._pace.learn(len(chunk.items), seconds)
 
     def _handle_death(self, slot: _Slot, error: BaseException, *, was_starting: bool) -> None:
         death = slot.worker.death(error)

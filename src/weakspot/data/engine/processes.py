@@ -8,14 +8,21 @@ import threading
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from weakspot.core.bounds import NonNegativeInt, check_bounds
 from weakspot.core.machine import available_cores
 from weakspot.core.roles import BatchWork, Item, Result
-from weakspot.data.engine.chunks import BatchPace, ChunkQueue, MapPace, refuse_empty_batches
+from weakspot.data.engine.chunks import (
+    BatchPace,
+    ChunkQueue,
+    MapPace,
+    OneByOne,
+    refuse_empty_batches,
+)
 from weakspot.data.engine.pool import Death, WorkerPool
-from weakspot.data.engine.worker import BatchOrder, MapOrder, Packer, WorkerSide, own_version
+from weakspot.data.engine.worker import Dumps, WorkerSide, batch_order, own_version
 
 MEGABYTE = 2**20
 
@@ -53,7 +60,7 @@ class ProcessEngine:
             n_workers=self.n_workers or available_cores(), memory_megabytes=self.memory_megabytes
         )
         pool = WorkerPool(
-            workers, MapOrder(function=function), MapPace(queue_depth=self.queue_depth), lost
+            workers, partial(OneByOne, function), MapPace(queue_depth=self.queue_depth), lost
         )
         yield from pool.results(ChunkQueue(items))
 
@@ -69,7 +76,7 @@ class ProcessEngine:
         refuse_empty_batches(batch_size)
         n_workers = self.n_workers or 1
         workers = _Processes(n_workers=n_workers, memory_megabytes=self.memory_megabytes)
-        order = BatchOrder(build=build, n_threads=max(1, available_cores() // n_workers))
+        order = batch_order(build, n_threads=max(1, available_cores() // n_workers))
         pool = WorkerPool(
             workers, order, BatchPace(batch_size=batch_size, queue_depth=self.queue_depth), lost
         )
@@ -82,7 +89,7 @@ class _Processes:
 
     n_workers: int
     memory_megabytes: int
-    packer: Packer = pickle
+    dumps: Dumps = pickle.dumps
 
     def n_wanted(self) -> int:
         return self.n_workers
@@ -130,7 +137,7 @@ class _ProcessWorker:
             return broken
 
 
-_SIDE = WorkerSide(pickle)
+_SIDE = WorkerSide(pickle.dumps)
 """Where the chunks of this process are done, if it is a worker."""
 
 
