@@ -21,10 +21,9 @@ from weakspot.core.arrays import unit_rows
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.failures import FailureCriterion
 from weakspot.core.samples import EmbeddingSpace, SampleSet
-from weakspot.discover.mixture import MixtureDiscoverer
-from weakspot.discover.mixture_fit import (
-    FitSettings,
+from weakspot.discover.mixture import (
     Material,
+    MixtureDiscoverer,
     fit_mixture,
     fit_reduction,
     k_means_parts,
@@ -94,7 +93,7 @@ def embeddings_only(samples):
     reduced = reduction.apply(samples, "clip", samples.rows)
     codes = np.zeros(len(reduced), dtype=np.int64)
     material = Material.of(reduced, codes, np.ones((len(reduced), 1), dtype=np.float32), n_labels=1)
-    settings = FitSettings(
+    settings = MixtureDiscoverer(
         label_weight=0.0,
         prediction_weight=0.0,
         regularisation=1e-6,

@@ -8,11 +8,10 @@ from weakspot.core.dataset import Split, dataset_from_columns
 from weakspot.core.errors import ConfigError
 from weakspot.core.failures import FailureCriterion, Side
 from weakspot.core.samples import EmbeddingSpace, SampleSet
-from weakspot.discover.mixture import MixtureDiscoverer
-from weakspot.discover.mixture_fit import (
-    FitSettings,
+from weakspot.discover.mixture import (
     Material,
     Mixture,
+    MixtureDiscoverer,
     bayesian_criterion,
     confusion_parts,
     fit_mixture,
@@ -28,7 +27,7 @@ from weakspot.testing.planted_problems import rare
 from weakspot.verify.halves import split_halves
 
 TOP_1 = FailureCriterion()
-PLAIN = FitSettings(
+PLAIN = MixtureDiscoverer(
     label_weight=0.0,
     prediction_weight=0.0,
     regularisation=1e-6,
@@ -321,7 +320,7 @@ def test_fit_mixture__labels_ascend_over_pieces():
 
 
 def test_fit_mixture__many_samples_begin_with_a_part(monkeypatch):
-    monkeypatch.setattr("weakspot.discover.mixture_fit.WARM_ROWS", 100)
+    monkeypatch.setattr("weakspot.discover.mixture.WARM_ROWS", 100)
     material, _, _ = _material()
     start = k_means_parts(material.reduced, 3, np.random.default_rng(1))
     warm = fit_mixture(material, start, PLAIN, n_components=3)

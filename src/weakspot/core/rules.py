@@ -22,8 +22,8 @@ MAX_COMPLEX = 100
 class Rule(Record):
     """Base of all rules: gives every sample a score, larger is deeper inside, and says who is a member.
 
-    A rule of another package sets `kind` to the name it is registered under, `package/name`, and defines `scores`, `members` and
-    `sentence`. One with a threshold on its score inherits from `ThresholdRule`, which has `members`.
+    A rule of another package sets `kind` to the name it is registered under, `package/name`, and defines `scores` and `sentence`.
+    Members are the samples with a positive score, or, of a `ThresholdRule`, with one that is large enough.
     """
 
     complexity: ClassVar[int] = MAX_COMPLEX
@@ -37,7 +37,7 @@ class Rule(Record):
 
     def members(self, samples: SampleSet, rows: IntArray) -> BoolArray:
         """Return which rows belong to the slice [len(rows)]."""
-        raise NotImplementedError
+        return self.scores(samples, rows) > 0
 
     def is_known(self, samples: SampleSet, rows: IntArray) -> BoolArray:
         """Return for which rows it can be said whether they are members."""
@@ -149,16 +149,34 @@ MIN_PROBABILITY = 1e-12
 MAX_VALUES_NAMED = 6
 
 
+class EmbeddingRule(ThresholdRule):
+    """Reads one embedding of a sample.
+
+    Args:
+        space: which embeddings are read.
+        encoder_id: the encoder that the rule was made with; embeddings of another encoder are refused.
+    """
+
+    space: str = "clip"
+    encoder_id: str
+
+    def scores(self, samples: SampleSet, rows: IntArray) -> DoubleArray:
+        refuse_other_encoder(samples, self.space, self.encoder_id)
+        return samples.by_blocks(self.space, rows, self.embedding_scores)
+
+    def embedding_scores(self, embeddings: FloatArray) -> DoubleArray:
+        """Return how far inside the slice every embedding [n, d] lies [n]."""
+        raise NotImplementedError
+
+
 @built_in
-class LinearRule(ThresholdRule):
+class LinearRule(EmbeddingRule):
     """Members are the samples whose embedding lies far enough along a direction.
 
     The score of an embedding v is `direction . scaled(v) + offset`, where `scaled` subtracts `centre`, divides by `scale` and then,
     if `normalise`, makes the length one. Failure directions and phrase similarities are both of this form.
 
     Args:
-        space: which embeddings are read.
-        encoder_id: the encoder that made the embeddings of the rule; embeddings of another encoder are refused.
         direction: [d].
         offset: added to every score.
         threshold: a sample is a member when its score is at least this.
@@ -167,11 +185,9 @@ class LinearRule(ThresholdRule):
         normalise: whether the scaled embedding is made a unit vector.
     """
 
-    complexity: ClassVar[int] = 3
+    complexity = 3
 
     kind: Literal["linear"] = "linear"
-    space: str = "clip"
-    encoder_id: str
     direction: tuple[float, ...] = Field(repr=False)
     offset: float = 0.0
     centre: tuple[float, ...] | None = Field(default=None, repr=False)
@@ -187,15 +203,9 @@ class LinearRule(ThresholdRule):
             values = np.divide(values, np.asarray(self.scale, dtype=np.float32))
         return unit_rows(values) if self.normalise else values
 
-    def scores(self, samples: SampleSet, rows: IntArray) -> DoubleArray:
-        """Return how far inside the slice every row lies; larger is deeper inside."""
-        refuse_other_encoder(samples, self.space, self.encoder_id)
+    def embedding_scores(self, embeddings: FloatArray) -> DoubleArray:
         direction = np.asarray(self.direction, dtype=np.float32)
-
-        def measured(embeddings: FloatArray) -> DoubleArray:
-            return np.asarray(self.scaled(embeddings) @ direction + self.offset, dtype=np.float64)
-
-        return samples.by_blocks(self.space, rows, measured)
+        return np.asarray(self.scaled(embeddings) @ direction + self.offset, dtype=np.float64)
 
     @property
     def sentence(self) -> str:
@@ -206,7 +216,7 @@ class LinearRule(ThresholdRule):
 class ColumnRule(Rule):
     """Members are the samples whose metadata column holds one of the values, or lies in [low, high)."""
 
-    complexity: ClassVar[int] = 0
+    complexity = 0
 
     kind: Literal["column"] = "column"
     column: str
@@ -230,9 +240,6 @@ class ColumnRule(Rule):
         low = -np.inf if self.low is None else self.low
         high = np.inf if self.high is None else self.high
         return np.asarray((numbers >= low) & (numbers < high), dtype=np.float64)
-
-    def members(self, samples: SampleSet, rows: IntArray) -> BoolArray:
-        return self.scores(samples, rows) > 0
 
     @property
     def columns(self) -> frozenset[str]:
@@ -263,7 +270,7 @@ class ColumnRule(Rule):
 class IdRule(Rule):
     """Members are listed one by one, for example a selection made by hand; unseen samples are never members."""
 
-    complexity: ClassVar[int] = 1
+    complexity = 1
 
     kind: Literal["ids"] = "ids"
     sample_ids: tuple[str, ...]
@@ -275,9 +282,6 @@ class IdRule(Rule):
             [name in listed for name in samples.dataset.sample_ids(rows)], dtype=np.float64
         )
 
-    def members(self, samples: SampleSet, rows: IntArray) -> BoolArray:
-        return self.scores(samples, rows) > 0
-
     @property
     def sentence(self) -> str:
         return "Samples that were listed one by one."
@@ -288,35 +292,27 @@ class IdRule(Rule):
 
 
 @built_in
-class NearestRule(ThresholdRule):
+class NearestRule(EmbeddingRule):
     """Members are the samples that are nearer to one phrase than to every other, for example to `a dog on a beach` among places.
 
     The score is the similarity to the chosen prototype minus the largest similarity to another one, after the offset of each
     prototype was subtracted. Embeddings are made unit vectors first.
 
     Args:
-        space: which embeddings are read.
-        encoder_id: the encoder that made the prototypes; embeddings of another encoder are refused.
         prototypes: unit vectors [m, d], m at least 2.
         chosen: which of them.
         offsets: [m] usual similarity of each prototype, subtracted so that none of them attracts everything.
         threshold: a sample is a member when its score is at least this.
     """
 
-    complexity: ClassVar[int] = 2
+    complexity = 2
 
     kind: Literal["nearest"] = "nearest"
-    space: str = "clip"
-    encoder_id: str
     prototypes: PackedArray
     chosen: int
     offsets: tuple[float, ...] = ()
 
-    def scores(self, samples: SampleSet, rows: IntArray) -> DoubleArray:
-        refuse_other_encoder(samples, self.space, self.encoder_id)
-        return samples.by_blocks(self.space, rows, self._leads)
-
-    def _leads(self, embeddings: FloatArray) -> DoubleArray:
+    def embedding_scores(self, embeddings: FloatArray) -> DoubleArray:
         similarities = unit_rows(embeddings) @ self.prototypes.values.T
         if self.offsets:
             similarities = similarities - np.asarray(self.offsets, dtype=np.float32)
@@ -329,34 +325,25 @@ class NearestRule(ThresholdRule):
 
 
 @built_in
-class BallRule(ThresholdRule):
+class BallRule(EmbeddingRule):
     """Members are the samples whose embedding lies near a centre; the score is minus the squared distance.
 
     Args:
-        space: which embeddings are read.
-        encoder_id: the encoder that made the embeddings of the rule; embeddings of another encoder are refused.
         centre: [d].
         threshold: a sample is a member when its score is at least this.
         normalise: whether embeddings are made unit vectors first.
     """
 
-    complexity: ClassVar[int] = 4
+    complexity = 4
 
     kind: Literal["ball"] = "ball"
-    space: str = "clip"
-    encoder_id: str
     centre: PackedArray
     threshold: float
     normalise: bool = True
 
-    def scores(self, samples: SampleSet, rows: IntArray) -> DoubleArray:
-        refuse_other_encoder(samples, self.space, self.encoder_id)
-
-        def measured(embeddings: FloatArray) -> DoubleArray:
-            placed = unit_rows(embeddings) if self.normalise else embeddings
-            return np.asarray(-np.square(placed - self.centre.values).sum(axis=1), dtype=np.float64)
-
-        return samples.by_blocks(self.space, rows, measured)
+    def embedding_scores(self, embeddings: FloatArray) -> DoubleArray:
+        placed = unit_rows(embeddings) if self.normalise else embeddings
+        return np.asarray(-np.square(placed - self.centre.values).sum(axis=1), dtype=np.float64)
 
     @property
     def sentence(self) -> str:
@@ -364,15 +351,13 @@ class BallRule(ThresholdRule):
 
 
 @built_in
-class MixtureRule(ThresholdRule):
+class MixtureRule(EmbeddingRule):
     """Members are the samples that one component of a Gaussian mixture claims, judged by their embedding alone.
 
     The score is the logarithm of the odds of the component against all others together: it orders samples as the posterior does,
     and goes on doing so where posteriors are all but one.
 
     Args:
-        space: which embeddings are read.
-        encoder_id: the encoder that made the embeddings of the rule; embeddings of another encoder are refused.
         centre: [d] subtracted from unit vectors before they are projected.
         projection: [k, d].
         means: [m, k] of the components.
@@ -382,11 +367,9 @@ class MixtureRule(ThresholdRule):
         threshold: a sample is a member when its score is at least this.
     """
 
-    complexity: ClassVar[int] = 5
+    complexity = 5
 
     kind: Literal["mixture"] = "mixture"
-    space: str = "clip"
-    encoder_id: str
     centre: PackedArray
     projection: PackedArray
     means: PackedArray
@@ -395,12 +378,8 @@ class MixtureRule(ThresholdRule):
     chosen: int
     threshold: float
 
-    def scores(self, samples: SampleSet, rows: IntArray) -> DoubleArray:
+    def embedding_scores(self, embeddings: FloatArray) -> DoubleArray:
         """Return the log-odds of the chosen component; 0 when there is no other."""
-        refuse_other_encoder(samples, self.space, self.encoder_id)
-        return samples.by_blocks(self.space, rows, self._log_odds)
-
-    def _log_odds(self, embeddings: FloatArray) -> DoubleArray:
         reduced = (unit_rows(embeddings) - self.centre.values) @ self.projection.values.T
         precisions = 1.0 / self.variances.values
         distances = (
@@ -436,7 +415,7 @@ class PredictionRule(ThresholdRule):
         threshold: a sample is a member when its score is at least this.
     """
 
-    complexity: ClassVar[int] = 6
+    complexity = 6
 
     kind: Literal["prediction"] = "prediction"
     measure: Literal["doubt", "loss"]
@@ -518,9 +497,6 @@ class AnyOfRule(_CombinedRule):
     """Members satisfy at least one of several rules, for example of slices that people found to be the same thing."""
 
     kind: Literal["any-of"] = "any-of"
-
-    def members(self, samples: SampleSet, rows: IntArray) -> BoolArray:
-        return self.scores(samples, rows) > 0
 
     def is_known(self, samples: SampleSet, rows: IntArray) -> BoolArray:
         """Return where every rule can say, or one of them says yes."""

@@ -2,8 +2,6 @@
 
 import hashlib
 import json
-from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from pydantic import Field, JsonValue
@@ -12,7 +10,7 @@ from weakspot.core.arrays import BoolArray, IntArray
 from weakspot.core.dataset import Task
 from weakspot.core.failures import ClassProblem, Side
 from weakspot.core.record import Record
-from weakspot.core.rules import MembershipRule
+from weakspot.core.rules import MembershipRule, Rule
 from weakspot.core.samples import SampleSet
 
 MIN_TOLD = 5
@@ -112,26 +110,9 @@ class DataUse(Record):
         return cls(name="no predictions", n_samples=0, digest=hashlib.sha256(b"").hexdigest()[:32])
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Identity:
-    """What the id of a slice follows from; the same rule object is known again at once, since rules never change."""
-
-    class_name: str
-    side: Side | None
-    method: str
-    rule: MembershipRule
-    fold: int = 0
-
-    def __hash__(self) -> int:
-        return hash((self.class_name, self.side, self.method, self.fold, id(self.rule)))
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, _Identity)
-            and self.rule is other.rule
-            and (self.class_name, self.side, self.method, self.fold)
-            == (other.class_name, other.side, other.method, other.fold)
-        )
+MAX_IDS = 1024
+_IDS: dict[tuple[object, ...], tuple[Rule, str]] = {}
+"""Ids of the last slices; rules never change, so a slice with the same rule object is known again without reading the rule."""
 
 
 _WORDS_OF_IDS = {
@@ -151,18 +132,6 @@ def _in_words_of_ids(value: JsonValue) -> JsonValue:
             for name, one in value.items()
         }
     return [_in_words_of_ids(one) for one in value] if isinstance(value, list) else value
-
-
-@lru_cache(maxsize=1024)
-def _slice_id(identity: _Identity) -> str:
-    content = [
-        identity.class_name,
-        identity.side,
-        identity.method,
-        _in_words_of_ids(identity.rule.model_dump(mode="json")),
-        *([identity.fold] if identity.fold else []),
-    ]
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
 
 
 class FailureSlice(Record):
@@ -201,15 +170,19 @@ class FailureSlice(Record):
     @property
     def slice_id(self) -> str:
         """Return a stable id: the same class, rule, method and fold give the same id, whatever the names."""
-        return _slice_id(
-            _Identity(
-                class_name=self.class_name,
-                side=self.side,
-                method=self.method,
-                rule=self.rule,
-                fold=self.fold,
-            )
-        )
+        key = (self.class_name, self.side, self.method, self.fold, id(self.rule))
+        known = _IDS.get(key)
+        if known is None:
+            if len(_IDS) >= MAX_IDS:
+                _IDS.clear()
+            rule = _in_words_of_ids(self.rule.model_dump(mode="json"))
+            content = [self.class_name, self.side, self.method, rule]
+            content += [self.fold] if self.fold else []
+            text = json.dumps(content, sort_keys=True)
+            known = self.rule, hashlib.sha256(text.encode()).hexdigest()[:12]
+            # The rule is kept, so that no other object gets its number.
+            _IDS[key] = known
+        return known[1]
 
     @property
     def name(self) -> SliceName | None:
