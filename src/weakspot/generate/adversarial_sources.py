@@ -27,7 +27,7 @@ from weakspot.generate.search.sentences import ASSEMBLED
 from weakspot.generate.transfer import Answers
 from weakspot.run.classification import classify, classify_embeddings, reads_embeddings
 from weakspot.run.embedding import embed
-from weakspot.run.image_texts import ImageTexts, Speaker
+from weakspot.run.image_texts import ImageBench, ImageTexts
 from weakspot.run.ingestion import ingest
 from weakspot.store.array_files import folder_name
 from weakspot.store.project import ProjectStore
@@ -308,9 +308,17 @@ class ImageCaptions:
             return lambda rows, _baseline, name: words(rows, name)
         if captioner is None:
             return _column(dataset)
-        speaker = Speaker(who="captioner", part=captioner, identity=lambda: captioner.captioner_id)
         texts = ImageTexts(
-            speaker, dataset=dataset, store=store, engine=self.engine, progress=self.progress
+            ImageBench(
+                dataset=dataset,
+                store=store,
+                engine=self.engine,
+                progress_of=lambda _step: self.progress,
+            ),
+            who="captioner",
+            part=captioner,
+            identity=lambda: captioner.captioner_id,
+            step="caption",
         )
 
         def caption_rows(rows: IntArray, baseline: str, class_name: str) -> list[str]:

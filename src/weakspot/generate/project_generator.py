@@ -12,6 +12,7 @@ from weakspot.core.run import Progress, no_progress
 from weakspot.generate.own_images import Purpose, own_images
 from weakspot.generate.predictions import GeneratedPredictions
 from weakspot.generate.service import confirm_cost
+from weakspot.run.image_texts import ImageBench
 from weakspot.run.object_masks import ObjectMasks, build_segmenter
 from weakspot.run.preparation import Prepared
 from weakspot.run.settings import Settings
@@ -77,9 +78,11 @@ def build_generator(
         if segmenter is not None:
             masks = ObjectMasks(
                 segmenter=segmenter,
-                dataset=prepared.samples.dataset,
-                store=store or ProjectStore(folder),
-                engine=build_engine(settings),
+                bench=ImageBench(
+                    dataset=prepared.samples.dataset,
+                    store=store or ProjectStore(folder),
+                    engine=build_engine(settings),
+                ),
             )
         masks_from = _start_of_paths(folder / settings.data.source)
         return built.with_images(

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,24 +14,18 @@ import pyarrow as pa
 from PIL import Image
 from pydantic import JsonValue
 
-from weakspot.core.arrays import IntArray, child_seed
+from weakspot.core.arrays import child_seed
 from weakspot.core.assistants import AnswerRows, Assistants, CaptionRows, EmbedTexts, SecondEncoder
 from weakspot.core.dataset import Dataset
 from weakspot.core.errors import ConfigError, ModelError, WeakspotError
-from weakspot.core.roles import (
-    Captioner,
-    Embedder,
-    Engine,
-    QuestionAnswerer,
-    Segmenter,
-    TextGenerator,
-)
+from weakspot.core.roles import Captioner, Embedder, Engine, QuestionAnswerer, TextGenerator
 from weakspot.core.run import Progress, no_progress
 from weakspot.core.samples import SampleSet
 from weakspot.data.embed import embed_phrases
 from weakspot.models.text_side import KnowsPhrases, MeasuredWords
 from weakspot.run.embedding import EMBEDDED, KnowsEmbeddings, embed
-from weakspot.run.image_texts import ImageTexts, Speaker, failing_as_model_error, storable
+from weakspot.run.image_texts import ImageBench, ImageTexts, failing_as_model_error, storable
+from weakspot.run.object_masks import build_segmenter
 from weakspot.run.settings import PartSettings, Settings
 from weakspot.run.wiring import AUTO, build_part, resolved_options, with_provider
 from weakspot.run.witnessed import Seeing, tag_captions
@@ -306,14 +301,12 @@ class AssistantParts:
         answerer: images and a question to short answers.
         language: prompts to text.
         second: an embedder that has no part in finding or naming.
-        segmenter: images to masks of the object.
     """
 
     captioner: Captioner | None = None
     answerer: QuestionAnswerer | None = None
     language: TextGenerator | None = None
     second: Embedder | None = None
-    segmenter: Segmenter | None = None
 
     def ids(self) -> dict[str, str]:
         """Return which models they are, by role; one that is unavailable is left out, and says so when it is asked."""
@@ -352,7 +345,6 @@ def assistant_parts(
             provider=settings.engine.provider,
             **progress_of,
         ),
-        segmenter=_segmenter(settings, folder),
     )
 
 
@@ -386,14 +378,14 @@ def assistants_for(
     described = _with_second(
         samples, store, asked.second, embedder, engine=engine, progress=progress_of("embed second")
     )
-    texts = _TextsOf(dataset=dataset, store=store, engine=engine, progress_of=progress_of)
-    seeing = _seeing(settings, asked, embedder, texts)
+    bench = ImageBench(dataset=dataset, store=store, engine=engine, progress_of=progress_of)
+    seeing = _seeing(settings, folder, embedder, bench)
     return described, Assistants(
         embed_texts=None if embedder is None or not embedder.has_text else _text_side(embedder),
         captions=_column_captions(dataset)
-        or texts.captions(asked.captioner)
+        or _captions(asked.captioner, bench)
         or _tagged_captions(seeing, settings),
-        answers=texts.answers(asked.answerer),
+        answers=_answers(asked.answerer, bench),
         propose=None
         if asked.language is None
         else Proposer(asked.language, store, seed=settings.seed),
@@ -407,23 +399,21 @@ def assistants_for(
 
 
 def _seeing(
-    settings: Settings, parts: AssistantParts, embedder: Embedder | None, texts: "_TextsOf"
+    settings: Settings, folder: Path, embedder: Embedder | None, bench: ImageBench
 ) -> Seeing | None:
+    progress = bench.progress_of("download weights")
     witnesses = build_witnesses(
         settings.witnesses,
         embedder=embedder,
-        segmenter=parts.segmenter,
+        segmenter=build_segmenter(settings, folder, progress=progress),
         providers=None if settings.engine.provider == AUTO else (settings.engine.provider,),
-        progress=texts.progress_of("download weights"),
+        progress=progress,
     )
-    if not witnesses or not texts.dataset.has_images:
+    if not witnesses or not bench.dataset.has_images:
         return None
     return Seeing(
         witnesses=witnesses,
-        dataset=texts.dataset,
-        store=texts.store,
-        engine=texts.engine,
-        progress_of=texts.progress_of,
+        bench=bench,
         most_asked=settings.witnesses.most_asked if settings.witnesses.on == "asked" else None,
     )
 
@@ -459,22 +449,6 @@ def _built(
     resolved = resolved_options(chosen.options, folder) | further
     options = with_provider(role, chosen.name, resolved, provider)
     return build_part(role, chosen.name, options, where=f"[{section}] options")
-
-
-def _segmenter(settings: Settings, folder: Path) -> Segmenter | None:
-    chosen: PartSettings | None = getattr(settings, "segmenter", None)
-    found: Segmenter | None = (
-        None
-        if chosen is None
-        else _built(
-            "segmenters",
-            chosen,
-            folder,
-            section="segmenter",
-            provider=settings.engine.provider,
-        )
-    )
-    return found
 
 
 def _text_side(embedder: Embedder) -> EmbedTexts:
@@ -530,55 +504,33 @@ def _column_captions(dataset: Dataset) -> CaptionRows | None:
     return lambda rows: [(text or "").strip() for text in column.take(pa.array(rows)).to_pylist()]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Asking:
-    """One question to an answerer, as something that can be sent to another process."""
+def _captions(captioner: Captioner | None, bench: ImageBench) -> CaptionRows | None:
+    if captioner is None or not bench.dataset.has_images:
+        return None
+    texts = ImageTexts(
+        bench,
+        who="captioner",
+        part=captioner,
+        identity=lambda: captioner.captioner_id,
+        step="caption",
+    )
+    return lambda rows: texts.said(rows, captioner.caption)
 
-    answerer: QuestionAnswerer
-    question: str
 
-    def __call__(self, images: Sequence[Image.Image]) -> list[str]:
-        return self.answerer.answer(images, self.question)
+def _answers(answerer: QuestionAnswerer | None, bench: ImageBench) -> AnswerRows | None:
+    if answerer is None or not bench.dataset.has_images:
+        return None
+    texts = ImageTexts(
+        bench,
+        who="question answerer",
+        part=answerer,
+        identity=lambda: answerer.answerer_id,
+        step="ask",
+    )
+    return lambda rows, question: texts.said(
+        rows, partial(_answer, answerer, question), question=question
+    )
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _TextsOf:
-    """Makes functions of rows from models of images."""
-
-    dataset: Dataset
-    store: ProjectStore
-    engine: Engine
-    progress_of: Callable[[str], Progress]
-
-    def captions(self, captioner: Captioner | None) -> CaptionRows | None:
-        if captioner is None or not self.dataset.has_images:
-            return None
-        texts = self._texts(
-            Speaker(who="captioner", part=captioner, identity=lambda: captioner.captioner_id),
-            "caption",
-        )
-        return lambda rows: texts.said(rows, captioner.caption)
-
-    def answers(self, answerer: QuestionAnswerer | None) -> AnswerRows | None:
-        if answerer is None or not self.dataset.has_images:
-            return None
-        texts = self._texts(
-            Speaker(who="question answerer", part=answerer, identity=lambda: answerer.answerer_id),
-            "ask",
-        )
-
-        def answers(rows: IntArray, question: str) -> list[str]:
-            return texts.said(
-                rows, _Asking(answerer=answerer, question=question), question=question
-            )
-
-        return answers
-
-    def _texts(self, speaker: Speaker, stage: str) -> ImageTexts:
-        return ImageTexts(
-            speaker,
-            dataset=self.dataset,
-            store=self.store,
-            engine=self.engine,
-            progress=self.progress_of(stage),
-        )
+def _answer(answerer: QuestionAnswerer, question: str, images: Sequence[Image.Image]) -> list[str]:
+    return answerer.answer(images, question)

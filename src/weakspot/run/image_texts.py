@@ -14,7 +14,7 @@ from weakspot.core.arrays import AnyArray, BoolArray, IntArray
 from weakspot.core.dataset import Dataset
 from weakspot.core.errors import MissingExtraError, ModelError, UnavailableError, WeakspotError
 from weakspot.core.roles import Engine
-from weakspot.core.run import Progress
+from weakspot.core.run import Progress, no_progress
 from weakspot.data.embed import Answers
 from weakspot.run.model_map import CachedModel, FlushPolicy, map_missing, rows_to_compute
 from weakspot.store.array_files import packed_hashes
@@ -144,23 +144,20 @@ IMAGES_PER_CALL = 16
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Speaker:
-    """A model that says something of images.
+class ImageBench:
+    """Where models are asked about the images of a data set.
 
     Args:
-        who: how it is called in messages.
-        part: the model; asked only when there is an image that it has not spoken of.
-        identity: gives its id, which may load it.
+        dataset: whose rows are meant.
+        store: the project's data, where answers are kept.
+        engine: reads and decodes images, and asks the models.
+        progress_of: gives the progress callback of a step.
     """
 
-    who: str
-    part: object
-    identity: Callable[[], str]
-
-    @property
-    def image_side(self) -> int | None:
-        side: int | None = getattr(self.part, "image_side", None)
-        return side
+    dataset: Dataset
+    store: ProjectStore
+    engine: Engine
+    progress_of: Callable[[str], Progress] = lambda _step: no_progress
 
 
 class ImageTexts:
@@ -170,31 +167,28 @@ class ImageTexts:
     A model that cannot be used at all is not asked again: what is known by then is given, and if that is nothing, a ModelError.
 
     Args:
-        speaker: the model.
-        dataset: whose rows are meant.
-        store: the project's data.
-        engine: reads and decodes images, and asks the model.
-        progress: told how many images are done.
+        bench: where it is asked.
+        who: how the model is called in messages.
+        part: the model; asked only when there is an image that it has not spoken of.
+        identity: gives its id, which may load it.
+        step: what it does, for the progress callback.
         flush: when finished texts are written.
     """
 
     def __init__(
         self,
-        speaker: Speaker,
+        bench: ImageBench,
         *,
-        dataset: Dataset,
-        store: ProjectStore,
-        engine: Engine,
-        progress: Progress,
+        who: str,
+        part: object,
+        identity: Callable[[], str],
+        step: str,
         flush: FlushPolicy | None = None,
     ) -> None:
-        self._speaker = speaker
-        self._dataset = dataset
-        self._keys = packed_hashes(dataset.table.column("content_hash"))
-        self._store = store
-        self._engine = engine
-        self._progress = progress
-        self._flush = flush or FlushPolicy()
+        self._bench = bench
+        self._who, self._part, self._identity = who, part, identity
+        self._step, self._flush = step, flush or FlushPolicy()
+        self._keys = packed_hashes(bench.dataset.table.column("content_hash"))
         self._caches: dict[str, TextCache] = {}
         self._tried: dict[str, BoolArray] = {}
         self._failure: ModelError | None = None
@@ -212,7 +206,7 @@ class ImageTexts:
             ModelError: if the model cannot be used and nothing is known of these rows.
         """
         cache = self._cache(question)
-        tried = self._tried.setdefault(question, np.zeros(len(self._dataset), dtype=np.bool_))
+        tried = self._tried.setdefault(question, np.zeros(len(self._keys), dtype=np.bool_))
         wanted = rows[cache.missing(self._keys[rows]) & ~tried[rows]]
         if len(wanted) and self._failure is None:
             self._ask(wanted, speak, cache)
@@ -227,36 +221,36 @@ class ImageTexts:
             if self._failure is not None and not self._caches:
                 raise self._failure
             try:
-                with failing_as_model_error(self._speaker.who):
-                    identity = f"{self._speaker.identity()} {question}".strip()
+                with failing_as_model_error(self._who):
+                    identity = f"{self._identity()} {question}".strip()
             except ModelError as error:
                 self._failure = error
                 raise
-            self._caches[question] = text_cache(self._store.data, identity)
+            self._caches[question] = text_cache(self._bench.store.data, identity)
         return self._caches[question]
 
     def _ask(self, rows: IntArray, speak: Speak, cache: TextCache) -> None:
-        is_wanted = np.zeros(len(self._dataset), dtype=np.bool_)
+        bench, is_wanted = self._bench, np.zeros(len(self._keys), dtype=np.bool_)
         is_wanted[rows] = True
-        if not len(rows_to_compute(self._dataset, self._keys, is_wanted)):
+        if not len(rows_to_compute(bench.dataset, self._keys, is_wanted)):
             return
         try:
-            with failing_as_model_error(self._speaker.who):
-                side = self._speaker.image_side
+            with failing_as_model_error(self._who):
+                side: int | None = getattr(self._part, "image_side", None)
             model = TextModel(
-                who=self._speaker.who,
+                who=self._who,
                 speak=speak,
                 image_side=side,
                 has_spoken=self._has_spoken,
                 batch_size=IMAGES_PER_CALL,
             )
-            with self._store.writing():
+            with bench.store.writing():
                 map_missing(
-                    self._dataset,
+                    bench.dataset,
                     self._keys,
                     [CachedModel(model=model, cache=cache, check=self._note_texts)],
-                    engine=self._engine,
-                    progress=self._progress,
+                    engine=bench.engine,
+                    progress=bench.progress_of(self._step),
                     flush=self._flush,
                     is_wanted=is_wanted,
                 )

@@ -12,13 +12,11 @@ import numpy as np
 from PIL import Image
 
 from weakspot.core.arrays import IntArray
-from weakspot.core.dataset import Dataset
-from weakspot.core.roles import Engine, ObjectMask, Segmenter
+from weakspot.core.roles import ObjectMask, Segmenter
 from weakspot.core.run import Progress, no_progress
-from weakspot.run.image_texts import ImageTexts, Speaker
+from weakspot.run.image_texts import ImageBench, ImageTexts
 from weakspot.run.settings import Settings
 from weakspot.run.wiring import build_part, resolved_options, with_provider
-from weakspot.store.project import ProjectStore
 
 EMBEDDED = "embedded"
 MAX_KEPT_SIDE = 384
@@ -61,17 +59,11 @@ class ObjectMasks:
 
     Args:
         segmenter: the model.
-        dataset: whose rows are meant.
-        store: the project's data.
-        engine: reads and decodes images, and asks the model.
-        progress: told how many images are done.
+        bench: where it is asked.
     """
 
     segmenter: Segmenter
-    dataset: Dataset
-    store: ProjectStore
-    engine: Engine
-    progress: Progress = no_progress
+    bench: ImageBench
 
     def of(self, rows: IntArray, class_name: str) -> list[ObjectMask]:
         """Return one mask a row, no larger than MAX_KEPT_SIDE on either side, of the object of a class.
@@ -91,11 +83,11 @@ class ObjectMasks:
     @cached_property
     def _texts(self) -> ImageTexts:
         return ImageTexts(
-            Speaker(who=WHO, part=self.segmenter, identity=lambda: self.segmenter.segmenter_id),
-            dataset=self.dataset,
-            store=self.store,
-            engine=self.engine,
-            progress=self.progress,
+            self.bench,
+            who=WHO,
+            part=self.segmenter,
+            identity=lambda: self.segmenter.segmenter_id,
+            step="masks",
         )
 
 

@@ -4,7 +4,7 @@ And attributes that they give.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,13 +12,10 @@ import numpy as np
 from weakspot.core.arrays import FloatArray, IntArray, even_part
 from weakspot.core.dataset import Dataset, Task
 from weakspot.core.errors import ModelError, WeakspotError
-from weakspot.core.roles import Engine
-from weakspot.core.run import Progress
 from weakspot.core.samples import Attribute, AttributeValue
-from weakspot.run.image_texts import ImageTexts, Speaker
+from weakspot.run.image_texts import ImageBench, ImageTexts
 from weakspot.run.settings import WitnessSettings
 from weakspot.run.witnesses import Judge, Looker, Witness
-from weakspot.store.project import ProjectStore
 from weakspot.words.attribute_columns import AssignedColumn, LeftOut, words_column
 from weakspot.words.captions import with_article
 
@@ -34,19 +31,13 @@ class Seeing:
 
     Args:
         witnesses: who there is.
-        dataset: whose rows are meant.
-        store: the project's data.
-        engine: reads and decodes images, and asks the models.
-        progress_of: gives the progress callback of a step.
+        bench: where they are asked about the images of a data set.
         most_asked: of more rows than this, so many at even steps are looked at and the others stay unknown; None for no end.
         problems: why a witness cannot be asked, by kind.
     """
 
     witnesses: tuple[Witness, ...]
-    dataset: Dataset
-    store: ProjectStore
-    engine: Engine
-    progress_of: Callable[[str], Progress]
+    bench: ImageBench
     most_asked: int | None = None
     problems: dict[str, str] = field(default_factory=dict)
     _texts: dict[str, ImageTexts] = field(default_factory=dict, init=False, repr=False)
@@ -93,13 +84,12 @@ class Seeing:
     def _texts_of(self, witness: Witness, looker: Looker) -> ImageTexts:
         identity = looker.witness_id
         if identity not in self._texts:
-            who = f"witness {witness.kind!r}"
             self._texts[identity] = ImageTexts(
-                Speaker(who=who, part=looker, identity=lambda: identity),
-                dataset=self.dataset,
-                store=self.store,
-                engine=self.engine,
-                progress=self.progress_of(STAGE),
+                self.bench,
+                who=f"witness {witness.kind!r}",
+                part=looker,
+                identity=lambda: identity,
+                step=STAGE,
             )
         return self._texts[identity]
 
@@ -113,14 +103,12 @@ class Seeing:
             f"The witness {kind!r} was not asked: {why}" for kind, why in self.problems.items()
         )
 
-    def _judged(self, rows: IntArray, words: str) -> list[tuple[list[str], Judge]]:
-        found = []
+    def _judged(self, rows: IntArray, words: str) -> Iterator[tuple[list[str], Judge]]:
         for witness in self.witnesses:
-            judge = self._judge(witness, words)
-            if judge is not None:
+            if (judge := self._judge(witness, words)) is not None:
                 said = self.try_said(witness, rows)
-                found += [(said, judge)] if witness.kind not in self.problems else []
-        return found
+                if witness.kind not in self.problems:
+                    yield said, judge
 
     def _judge(self, witness: Witness, words: str) -> Judge | None:
         if witness.kind in self.problems:
@@ -133,10 +121,10 @@ class Seeing:
 
     def _groups(self, witness: Witness, rows: IntArray) -> list[tuple[str, IntArray]]:
         """Return class names and the places of their rows; one group for a witness that looks at all classes alike."""
-        if not witness.is_by_class or self.dataset.task is not Task.SINGLE_LABEL:
+        dataset = self.bench.dataset
+        if not witness.is_by_class or dataset.task is not Task.SINGLE_LABEL:
             return [(ANYTHING, np.arange(len(rows)))]
-        names = (*self.dataset.class_names, ANYTHING)
-        codes = self.dataset.labels[rows]
+        names, codes = (*dataset.class_names, ANYTHING), dataset.labels[rows]
         return [(names[code], np.flatnonzero(codes == code)) for code in np.unique(codes)]
 
 
@@ -151,9 +139,8 @@ def tag_captions(seeing: Seeing, rows: IntArray) -> list[str]:
     """
     phrases: list[dict[str, str]] = [{} for _ in rows]
     for witness in seeing.witnesses:
-        for place, said in enumerate(seeing.try_said(witness, rows)):
-            if said:
-                phrases[place][witness.kind] = witness.phrase(said)
+        for own, said in zip(phrases, seeing.try_said(witness, rows), strict=True):
+            own.update({witness.kind: witness.phrase(said)} if said else {})
     if seeing.witnesses and all(one.kind in seeing.problems for one in seeing.witnesses):
         raise ModelError(" ".join(seeing.notes()))
     return [caption_of(one) if one else "" for one in phrases]

@@ -6,12 +6,12 @@ Which of them a project has, and what each can tell.
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass
 from difflib import SequenceMatcher
 from functools import cache, partial
 from importlib.resources import files
 from tomllib import loads
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from PIL import Image
@@ -55,19 +55,16 @@ class Looker(Protocol):
         """Return one text an image, never empty."""
 
 
-class Witness(Protocol):
-    """Somebody who can tell certain words from what a part said of an image."""
+class Witness:
+    """Tells certain words from what a part said of an image."""
 
-    @property
-    def kind(self) -> str:
-        """What it is called in settings and notes."""
-
-    @property
-    def is_by_class(self) -> bool:
-        """Whether images of different classes are looked at differently."""
+    kind: ClassVar[WitnessKind]
+    is_by_class: ClassVar[bool] = False
+    """Whether images of different classes are looked at differently."""
 
     def looker(self, class_name: str) -> Looker:
         """Return the part that looks at images of a class."""
+        raise NotImplementedError
 
     def judge(self, words: str) -> Judge | None:
         """Return how it tells these words, or None if it cannot.
@@ -75,12 +72,15 @@ class Witness(Protocol):
         Raises:
             UnavailableError: if names that it needs were never fetched and there is no package index.
         """
+        raise NotImplementedError
 
-    def tags(self, said: str) -> Mapping[str, str]:
+    def tags(self, said: str) -> Mapping[str, str]:  # noqa: ARG002
         """Return the value of each of its attributes, by name; empty where it is not sure."""
+        return {}
 
     def phrase(self, said: str) -> str:
         """Return what it would put into a caption; empty if nothing."""
+        raise NotImplementedError
 
 
 def surely(probability: float, least: float) -> float:
@@ -110,26 +110,19 @@ BRIGHTNESS, CONTRAST, SHARPNESS, COLOURFULNESS = 0, 1, 2, 4
 SQUARES, NOISE, BURNT, LIGHT = 7, 8, 9, 10
 
 
-@dataclass(frozen=True)
-class _Bound:
-    """Where a word begins on the scale of a measure; a negative width means below."""
-
-    measure: int
-    least: float
-    width: float
-
-
-_GREY = _Bound(COLOURFULNESS, 4.0, -1.0)
-BOUNDS: dict[str, tuple[_Bound, ...]] = {
-    "dark": (_Bound(BRIGHTNESS, 0.25, -0.03),),
-    "bright": (_Bound(BRIGHTNESS, 0.68, 0.03),),
-    "overexposed": (_Bound(BRIGHTNESS, 0.6, 0.03), _Bound(BURNT, 0.1, 0.03)),
-    "blurry": (_Bound(SHARPNESS, 3.6, -0.4),),
+Bound = tuple[int, float, float]
+"""Where a word begins: on the scale of which measure, at what value, and the width for `above`."""
+_GREY: Bound = (COLOURFULNESS, 4.0, -1.0)
+BOUNDS: dict[str, tuple[Bound, ...]] = {
+    "dark": ((BRIGHTNESS, 0.25, -0.03),),
+    "bright": ((BRIGHTNESS, 0.68, 0.03),),
+    "overexposed": ((BRIGHTNESS, 0.6, 0.03), (BURNT, 0.1, 0.03)),
+    "blurry": ((SHARPNESS, 3.6, -0.4),),
     "black and white": (_GREY,),
-    "low contrast": (_Bound(CONTRAST, 0.12, -0.02),),
-    "pixelated": (_Bound(SQUARES, 0.85, 0.03),),
-    "noisy": (_Bound(NOISE, 4.0, 0.6),),
-    "sketch": (_GREY, _Bound(LIGHT, 0.6, 0.05)),
+    "low contrast": ((CONTRAST, 0.12, -0.02),),
+    "pixelated": ((SQUARES, 0.85, 0.03),),
+    "noisy": ((NOISE, 4.0, 0.6),),
+    "sketch": (_GREY, (LIGHT, 0.6, 0.05)),
 }
 ALSO = {
     "blurred": "blurry",
@@ -145,12 +138,20 @@ ALSO = {
 }
 
 
-@dataclass(frozen=True)
-class PropertiesLooker:
-    """Measures images as `weakspot.words.properties` and `weakspot.words.properties` do."""
+@dataclass(frozen=True, kw_only=True)
+class PropertiesWitness(Witness):
+    """Tells light, sharpness, colourfulness and odd looks of the whole image, which it measures itself.
 
+    Attributes have the first three already.
+    """
+
+    kind = "properties"
     witness_id: str = "witness:properties:2"
     image_side: int | None = SIDE
+
+    def looker(self, class_name: str) -> Looker:
+        del class_name
+        return self
 
     def speak(self, images: Sequence[Image.Image]) -> list[str]:
         return [
@@ -163,41 +164,19 @@ class PropertiesLooker:
             for image in images
         ]
 
-
-@dataclass(frozen=True, kw_only=True)
-class PropertiesWitness:
-    """Tells light, sharpness, colourfulness and odd looks of the whole image; attributes have the first three already."""
-
-    kind: str = "properties"
-    is_by_class: bool = False
-    part: PropertiesLooker = field(default_factory=PropertiesLooker)
-
-    def looker(self, class_name: str) -> Looker:
-        del class_name
-        return self.part
-
     def judge(self, words: str) -> Judge | None:
         plain = " ".join(words.lower().split())
         bounds = BOUNDS.get(ALSO.get(plain, plain))
         return None if bounds is None else lambda said: _surely(bounds, json.loads(said))
 
-    def tags(self, said: str) -> Mapping[str, str]:
-        del said
-        return {}
-
     def phrase(self, said: str) -> str:
-        found = json.loads(said)
-        names = ("black and white", "dark", "blurry")
-        seen = (one for one in names if self._is_seen(one, found))
-        return next(seen, "")
-
-    def _is_seen(self, word: str, found: Sequence[float]) -> bool:
-        return _surely(BOUNDS[word], found) >= CLEARLY
+        measures, words = json.loads(said), ("black and white", "dark", "blurry")
+        return next((one for one in words if _surely(BOUNDS[one], measures) >= CLEARLY), "")
 
 
-def _surely(bounds: Sequence[_Bound], found: Sequence[float]) -> float:
+def _surely(bounds: Sequence[Bound], measures: Sequence[float]) -> float:
     """Return how clearly every bound is kept: the one that is kept least counts."""
-    return min(above(found[one.measure], one.least, width=one.width) for one in bounds)
+    return min(above(measures[number], least, width=width) for number, least, width in bounds)
 
 
 MIN_OBJECT_PROBABILITY, MIN_PER_CLASS = 0.06, 0.002
@@ -213,16 +192,15 @@ _ALSO_OBJECTS = {"shopping trolley": "shopping cart", "trolley": "shopping cart"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ObjectsWitness:
+class ObjectsWitness(Witness):
     """Sees the thousand kinds of objects of ImageNet, and what WordNet puts above them; people are not among them.
 
     Args:
         network: the network.
     """
 
+    kind = "objects"
     network: ObjectsNetwork
-    kind: str = "objects"
-    is_by_class: bool = False
 
     def looker(self, class_name: str) -> Looker:
         del class_name
@@ -240,18 +218,12 @@ class ObjectsWitness:
         )
 
     def tags(self, said: str) -> Mapping[str, str]:
-        return {"object": self._named(said)}
+        return {"object": self.phrase(said)}
 
     def phrase(self, said: str) -> str:
         """Return the kind of object in the image where the network is sure of it."""
-        return self._named(said)
-
-    def _named(self, said: str) -> str:
-        found = _probabilities(said)
-        place = max(found, key=lambda one: found[one], default=None)
-        if place is None or found[place] < MIN_OBJECT_NAMED:
-            return ""
-        return object_words()[place][0].lower()
+        place, probability = _surest(_probabilities(said))
+        return object_words()[place][0].lower() if probability >= MIN_OBJECT_NAMED else ""
 
 
 def object_noun(words: str) -> str | None:
@@ -294,6 +266,10 @@ def _probabilities(said: str) -> dict[int, float]:
     return {int(place): float(value) for place, value in json.loads(said).items()}
 
 
+def _surest(probabilities: Mapping[int, float]) -> tuple[int, float]:
+    return max(probabilities.items(), key=lambda one: one[1], default=(0, 0.0))
+
+
 MIN_SCENE_PROBABILITY = 0.25
 MIN_SCENE_NAMED, MIN_SIDE = 0.8, 0.8
 RESPONSE, RESPONSE_WIDTH = -0.4, 0.2
@@ -306,16 +282,15 @@ _ASIDE = re.compile(r" (indoor|outdoor|exterior|interior|natural|urban|shop|plat
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScenesWitness:
+class ScenesWitness(Witness):
     """Sees the 365 kinds of places of Places365 and some of SUN's attributes of scenes.
 
     Args:
         network: the network.
     """
 
+    kind = "scenes"
     network: ScenesNetwork
-    kind: str = "scenes"
-    is_by_class: bool = False
 
     def looker(self, class_name: str) -> Looker:
         del class_name
@@ -344,14 +319,9 @@ class ScenesWitness:
         return f"in {counted(name, name)}" if name else self.tags(said)["indoors or outdoors"]
 
     def _named(self, said: str) -> str:
-        scenes = _scenes(said)
-        place = max(scenes, key=lambda one: scenes[one], default=None)
-        name = "" if place is None else _ASIDE.sub("", scene_names().scenes[place])
-        return (
-            name
-            if place is not None and scenes[place] >= MIN_SCENE_NAMED and name not in _MISTAKEN
-            else ""
-        )
+        place, probability = _surest(_scenes(said))
+        name = _ASIDE.sub("", scene_names().scenes[place])
+        return name if probability >= MIN_SCENE_NAMED and name not in _MISTAKEN else ""
 
 
 @cache
@@ -363,8 +333,7 @@ def meant_by(noun: str, *, is_place: bool) -> tuple[frozenset[int], frozenset[in
     Raises:
         UnavailableError: if the names were never fetched and there is no package index.
     """
-    names, listed = scene_names(), _listed()
-    entry = listed.get(noun, {})
+    names, entry = scene_names(), _listed().get(noun, {})
     scenes = {names.scenes.index(one) for one in entry.get("scenes", ())} if is_place else set()
     if is_place and not entry.get("only", False):
         scenes |= {place for place, name in enumerate(names.scenes) if _is_called(name, noun)}
@@ -423,16 +392,15 @@ _PRICE = re.compile(r"(?<![\d.,])\d{1,4}[.,]\d{2}(?![\d.,])|[€$£¥] ?\d|\d ?[
 
 
 @dataclass(frozen=True, kw_only=True)
-class TextWitness:
+class TextWitness(Witness):
     """Reads the text in images.
 
     Args:
         reader: finds and reads it.
     """
 
+    kind = "text"
     reader: TextReader
-    kind: str = "text"
-    is_by_class: bool = False
 
     def looker(self, class_name: str) -> Looker:
         del class_name
@@ -453,26 +421,20 @@ class TextWitness:
         return partial(_best, measure=partial(_likeness, wanted=letters)) if letters else None
 
     def tags(self, said: str) -> Mapping[str, str]:
-        return {"text in the image": TEXT if self._has_text(said) else NO_TEXT}
+        return {"text in the image": self.phrase(said) or NO_TEXT}
 
     def phrase(self, said: str) -> str:
-        return TEXT if self._has_text(said) else ""
-
-    def _has_text(self, said: str) -> bool:
-        return _best(said, measure=_any_text) >= SEEN
+        return TEXT if _best(said, measure=_any_text) >= SEEN else ""
 
 
 def _best(said: str, *, measure: Callable[[TextLine], float]) -> float:
-    return max((measure(line) for line in _plausible(lines_in(said))), default=0.0)
-
-
-def _plausible(lines: Sequence[TextLine]) -> list[TextLine]:
-    """Return lines without those that cover nearly all of the image or have one character: patterns, not text."""
-    return [
+    """Return the best of all lines but those that cover nearly all of the image or have one character: patterns, not text."""
+    plausible = [
         line
-        for line in lines
+        for line in lines_in(said)
         if line.share <= MAX_SHARE and len(_letters(line.text)) >= MIN_CHARACTERS
     ]
+    return max(map(measure, plausible), default=0.0)
 
 
 def _any_text(line: TextLine) -> float:
@@ -562,16 +524,16 @@ class MaskLooker:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MasksWitness:
+class MasksWitness(Witness):
     """Tells colour, size and place of the object itself, where somebody can cut it out; a refused mask tells nothing.
 
     Args:
         segmenter: gives the masks.
     """
 
+    kind = "masks"
+    is_by_class = True
     segmenter: Segmenter
-    kind: str = "masks"
-    is_by_class: bool = True
 
     def looker(self, class_name: str) -> Looker:
         return MaskLooker(segmenter=self.segmenter, class_name=class_name)
@@ -584,24 +546,12 @@ class MasksWitness:
         found = ObjectMeasures.model_validate_json(said)
         if found.refused:
             return dict.fromkeys(("object colour", "object in the frame", _BACKGROUND), "")
-        size = next(
-            (
-                word
-                for word in ("small in the frame", "fills the frame")
-                if _WORDS[word](found) >= SEEN
-            ),
-            "medium in the frame",
-        )
-        behind = next(
-            (
-                word
-                for word in ("plain", "cluttered")
-                if _WORDS[f"on a {word} background"](found) >= SEEN
-            ),
-            "",
-        )
+        sizes, sides = ("small in the frame", "fills the frame"), ("plain", "cluttered")
+        size = next((one for one in sizes if _WORDS[one](found) >= SEEN), "medium in the frame")
+        behind = next((one for one in sides if _WORDS[f"on a {one} background"](found) >= SEEN), "")
+        most = max(range(len(found.colours)), key=lambda place: found.colours[place])
         return {
-            "object colour": _main_colour(found.colours),
+            "object colour": COLOUR_NAMES[most] if found.colours[most] >= MIN_BEHIND else "",
             "object in the frame": size,
             _BACKGROUND: behind,
         }
@@ -637,11 +587,6 @@ def _behind(one: ObjectMeasures, bound: float, width: float) -> float:
 def _told(said: str, measure: Measure) -> float:
     found = ObjectMeasures.model_validate_json(said)
     return NOT_TOLD if found.refused else measure(found)
-
-
-def _main_colour(shares: Sequence[float]) -> str:
-    most = max(range(len(shares)), key=lambda place: shares[place])
-    return COLOUR_NAMES[most] if shares[most] >= MIN_BEHIND else ""
 
 
 OWN_MODELS = "weakspot.models."

@@ -244,6 +244,7 @@ def test_assistants_for__witnesses_stand_beside_encoders_that_learnt_their_words
     assert planted.seen is None
     assert witness_ids(planted) == {}
     assert sorted(witness_ids(learnt)) == [
+        "witness masks",
         "witness objects",
         "witness properties",
         "witness scenes",

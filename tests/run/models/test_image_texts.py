@@ -6,7 +6,7 @@ from PIL import Image
 from weakspot.core.errors import ModelError, StoreError, UnavailableError
 from weakspot.data.engine.local import LocalEngine
 from weakspot.data.image_folder import ImageFolderSource
-from weakspot.run.image_texts import IMAGES_PER_CALL, MAX_FAILURES_AT_FIRST, ImageTexts, Speaker
+from weakspot.run.image_texts import IMAGES_PER_CALL, MAX_FAILURES_AT_FIRST, ImageBench, ImageTexts
 from weakspot.run.ingestion import ingest
 from weakspot.run.model_map import FlushPolicy
 from weakspot.store import atomic
@@ -54,13 +54,18 @@ def store(tmp_path, images):
 
 def _texts(store, part, *, dataset=None, told=None, flush=None, identity="redness@1"):
     return ImageTexts(
-        Speaker(who="captioner", part=part, identity=lambda: identity),
-        dataset=store.dataset() if dataset is None else dataset,
-        store=store,
-        engine=ENGINE,
-        progress=(lambda _done, _total: None)
-        if told is None
-        else lambda done, total: told.append((done, total)),
+        ImageBench(
+            dataset=store.dataset() if dataset is None else dataset,
+            store=store,
+            engine=ENGINE,
+            progress_of=lambda _step: (
+                lambda done, total: None if told is None else told.append((done, total))
+            ),
+        ),
+        who="captioner",
+        part=part,
+        identity=identity if callable(identity) else lambda: identity,
+        step="caption",
         flush=flush,
     )
 
@@ -225,8 +230,7 @@ def test_said__id_that_cannot_be_had_is_asked_for_once(store):
         n_asked.append(1)
         raise UnavailableError("No such model.")
 
-    texts = _texts(store, Redness())
-    texts._speaker = Speaker(who="captioner", part=Redness(), identity=identity)
+    texts = _texts(store, Redness(), identity=identity)
     for _ in range(2):
         with pytest.raises(ModelError, match="No such model"):
             texts.said(ROWS, Redness().speak)

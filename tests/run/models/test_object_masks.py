@@ -6,6 +6,7 @@ from weakspot.core.errors import ConfigError, ModelError, UnavailableError
 from weakspot.core.roles import ObjectMask
 from weakspot.data.engine.local import LocalEngine
 from weakspot.data.image_folder import ImageFolderSource
+from weakspot.run.image_texts import ImageBench
 from weakspot.run.ingestion import ingest
 from weakspot.run.object_masks import (
     MAX_KEPT_SIDE,
@@ -66,7 +67,9 @@ def store(tmp_path):
 
 
 def _masks(store, part):
-    return ObjectMasks(segmenter=part, dataset=store.dataset(), store=store, engine=ENGINE)
+    return ObjectMasks(
+        segmenter=part, bench=ImageBench(dataset=store.dataset(), store=store, engine=ENGINE)
+    )
 
 
 def test_of__every_image_once_and_kept(store):

@@ -10,6 +10,7 @@ from tests.run.models.witnesses.tiny_segmenter import CornerSegmenter
 from weakspot.core.errors import UnavailableError
 from weakspot.data.engine.local import LocalEngine
 from weakspot.data.image_folder import ImageFolderSource
+from weakspot.run.image_texts import ImageBench
 from weakspot.run.ingestion import ingest
 from weakspot.run.witnessed import Seeing
 from weakspot.run.witnesses import MasksWitness, PropertiesWitness
@@ -36,11 +37,13 @@ def store(tmp_path):
 def _seeing(store, *witnesses, told=None):
     return Seeing(
         witnesses=witnesses,
-        dataset=store.dataset(),
-        store=store,
-        engine=ENGINE,
-        progress_of=lambda stage: (
-            lambda done, total: None if told is None else told.append((stage, done, total))
+        bench=ImageBench(
+            dataset=store.dataset(),
+            store=store,
+            engine=ENGINE,
+            progress_of=lambda stage: (
+                lambda done, total: None if told is None else told.append((stage, done, total))
+            ),
         ),
     )
 
