@@ -4,6 +4,7 @@ import pytest
 from PIL import Image
 
 from weakspot.core.errors import ModelError, StoreError, UnavailableError
+from weakspot.core.run import no_progress
 from weakspot.data.engine.local import LocalEngine
 from weakspot.data.image_folder import ImageFolderSource
 from weakspot.run.image_texts import IMAGES_PER_CALL, MAX_FAILURES_AT_FIRST, ImageBench, ImageTexts
@@ -52,15 +53,13 @@ def store(tmp_path, images):
     return store
 
 
-def _texts(store, part, *, dataset=None, told=None, flush=None, identity="redness@1"):
+def _texts(store, part, *, dataset=None, progress=no_progress, flush=None, identity="redness@1"):
     return ImageTexts(
         ImageBench(
             dataset=store.dataset() if dataset is None else dataset,
             store=store,
             engine=ENGINE,
-            progress_of=lambda _step: (
-                lambda done, total: None if told is None else told.append((done, total))
-            ),
+            progress_of=lambda _step: progress,
         ),
         who="captioner",
         part=part,
@@ -79,7 +78,7 @@ def test_said__only_the_asked_rows_in_their_order(store):
 
 def test_said__nothing_is_asked_twice(store):
     part, told = Redness(), []
-    texts = _texts(store, part, told=told)
+    texts = _texts(store, part, progress=lambda *counts: told.append(counts))
     first = texts.said(ROWS, part.speak)
     assert first == [f"red {row}" for row in ROWS]
     assert told == [(0, 40), (16, 40), (32, 40), (40, 40)]
@@ -206,9 +205,11 @@ def test_said__interrupted_run_goes_on_where_it_was(store):
 
 def test_said__written_regularly(store):
     part, n_files = Redness(), []
-    texts = _texts(store, part, flush=FlushPolicy(n_samples=16, seconds=3600))
-    texts._progress = lambda _done, _total: n_files.append(
-        len(list((store.data / "texts").glob("*/shard-*")))
+    texts = _texts(
+        store,
+        part,
+        flush=FlushPolicy(n_samples=16, seconds=3600),
+        progress=lambda *_: n_files.append(len(list((store.data / "texts").glob("*/shard-*")))),
     )
     texts.said(ROWS, part.speak)
     assert n_files == [0, 1, 2, 2]
