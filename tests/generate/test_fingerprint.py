@@ -53,3 +53,20 @@ def test_is_near__the_same_drawing_in_another_colour_is_not():
     red, blue = (fingerprint_of(Image.new("RGB", (32, 32), colour)) for colour in ("red", "blue"))
     assert (red.bits ^ blue.bits).bit_count() == 0
     assert not red.is_near(blue, 64)
+
+
+def test_is_near__the_same_colours_in_another_pattern_are_not():
+    """Faint patterns look alike in every colour; only the bits tell them apart."""
+    random = np.random.default_rng(0)
+    first, second = (
+        fingerprint_of(
+            Image.fromarray(random.integers(124, 132, (32, 32), dtype=np.uint8)).convert("RGB")
+        )
+        for _ in range(2)
+    )
+    assert (first.bits ^ second.bits).bit_count() > 20
+    assert not first.is_near(second, 20)
+    # Exactly as many bits as allowed may differ.
+    third = Fingerprint(bits=first.bits ^ 0b111, colours=second.colours)
+    assert first.is_near(third, 3)
+    assert not first.is_near(third, 2)

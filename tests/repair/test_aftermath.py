@@ -63,6 +63,8 @@ def _status(make_slice, confirmation, before, after):
         confirmation,
         alpha=ALPHA,
     )
+    # What "gone" means is said where something is gone, and nowhere else.
+    assert ("can no longer be shown" in told.note) == (told.slices[0].status is SliceStatus.GONE)
     return told.slices[0]
 
 
