@@ -13,9 +13,9 @@ import pytest
 from tests.data.engine import tiny_engines
 from tests.models import (
     tiny_images,
-    tiny_mask_server,
     tiny_models,
     tiny_segmenters,
+    tiny_servers,
     tiny_speakers,
 )
 
@@ -42,7 +42,7 @@ BUILDERS: dict[tuple[str, str], Builder] = {
     **tiny_models.BUILDERS,
     **tiny_speakers.BUILDERS,
     **tiny_segmenters.BUILDERS,
-    **tiny_mask_server.BUILDERS,
+    **tiny_servers.BUILDERS,
     **tiny_images.BUILDERS,
     **tiny_engines.BUILDERS,
 }

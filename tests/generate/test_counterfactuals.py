@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 from PIL import Image
-from tests.models.tiny_images import ImageServer, answer_of, bytes_of, read_sent
+from tests.models.tiny_servers import ImageServer, answer_of, bytes_of, read_sent
 
 import weakspot
 from weakspot.core.errors import ConfigError, DataError, ModelError, RefusedPromptError

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.models import tiny_vision_language
+from tests.models.tiny_servers import SERVERS, served
 
 from weakspot.models.torch.device import declare_torchvision_operators
 
@@ -25,24 +26,21 @@ def tiny():
     return _module("tiny_speakers")
 
 
-@pytest.fixture(scope="session")
-def images():
-    """Builders of an images endpoint, see tiny_images.py."""
-    return _module("tiny_images")
+@pytest.fixture
+def server_of():
+    """Return a real endpoint on loopback: `server_of("chat")`, see tiny_servers.py."""
+    with ExitStack() as stack:
+        yield lambda kind: served(SERVERS[kind], stack)
 
 
 @pytest.fixture
-def image_server(images):
-    """A real images endpoint on loopback."""
-    with ExitStack() as stack:
-        yield images.image_server(stack)
+def image_server(server_of):
+    return server_of("images")
 
 
 @pytest.fixture
-def chat_server(tiny):
-    """A real chat endpoint on loopback."""
-    with ExitStack() as stack:
-        yield tiny.chat_server(stack)
+def chat_server(server_of):
+    return server_of("chat")
 
 
 @pytest.fixture(scope="session")

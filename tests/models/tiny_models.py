@@ -1,20 +1,15 @@
 """Tiny models in their real formats, one builder for every registered model that cannot be built without arguments."""
 
-import base64
 import copy
-import io
 import json
-import threading
 import warnings
 from collections.abc import Callable
 from contextlib import ExitStack
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
-from PIL import Image
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
@@ -64,35 +59,6 @@ def mean_colour_probabilities(images: list[np.ndarray]) -> np.ndarray:
     means = np.stack([image.reshape(-1, 3).mean(axis=0) for image in images]) / 64.0
     powers = np.exp(np.concatenate([means, 2.0 * np.ones((len(means), 1))], axis=1))
     return (powers / powers.sum(axis=1, keepdims=True)).astype(np.float32)
-
-
-class _Answering(BaseHTTPRequestHandler):
-    def do_POST(self):
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        encoded = [base64.b64decode(item["image"]["b64"]) for item in asked["instances"]]
-        images = [np.asarray(Image.open(io.BytesIO(content)).convert("RGB")) for content in encoded]
-        found = [
-            {"probabilities": row.tolist()}
-            for row in mean_colour_probabilities(images).astype(float)
-        ]
-        content = json.dumps({"predictions": found}).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, *_arguments):
-        pass
-
-
-def _endpoint(_folder: Path, stack: ExitStack) -> Factory:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Answering)
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    stack.callback(server.server_close)
-    stack.callback(server.shutdown)
-    url = f"http://127.0.0.1:{server.server_port}/"
-    return _part("classifiers", "endpoint", url=url, class_names=NAMES, batch_size=4, n_retries=0)
 
 
 def _saved_graph(path: Path, nodes, inputs, outputs, constants) -> None:
@@ -374,7 +340,6 @@ BUILDERS: dict[tuple[str, str], Builder] = {
     ("classifiers", "callable"): _plain(
         "classifiers", "callable", function=mean_colour_probabilities, class_names=NAMES
     ),
-    ("classifiers", "endpoint"): _endpoint,
     ("classifiers", "onnx"): _onnx_classifier,
     ("classifiers", "sklearn"): _sklearn,
     ("classifiers", "timm"): _timm,

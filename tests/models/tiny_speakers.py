@@ -1,26 +1,14 @@
-"""Tiny models with random weights in their real formats, and a real chat endpoint on loopback, for parts that speak."""
+"""Tiny models with random weights in their real formats, for parts that speak."""
 
-import base64
-import io
-import json
-import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-import numpy as np
-from PIL import Image
 from tokenizers import Tokenizer, decoders, pre_tokenizers
 from tokenizers.models import BPE, WordLevel
 from tokenizers.processors import TemplateProcessing
 
-from weakspot.models.endpoint.text_models import (
-    EndpointAnswerer,
-    EndpointCaptioner,
-    EndpointTextGenerator,
-)
 from weakspot.models.torch.device import declare_torchvision_operators
 from weakspot.models.transformers.image_to_text import TransformersAnswerer, TransformersCaptioner
 from weakspot.models.transformers.text import TransformersTextGenerator
@@ -311,135 +299,6 @@ def unprintable() -> list[int]:
     return [number for number, letter in enumerate(letters) if not "!" <= letter <= "~"]
 
 
-# ------------------------------------------------------------------------------------------------ a chat endpoint
-
-SILENCE = 0
-
-
-class ChatServer:
-    """A real OpenAI-compatible endpoint on loopback that says how red an image is, after misbehaving as told.
-
-    `misbehave` holds steps (status, headers, content) that are taken before it behaves; status SILENCE never answers.
-    """
-
-    def __init__(self):
-        self.misbehave = []
-        self.always = None
-        self.bodies = []
-        self.authorisations = []
-        self.paths = []
-        self.refused_fields = ()
-        self.closing = threading.Event()
-        self._lock = threading.Lock()
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self):
-                outer.handle(self)
-
-            def log_message(self, *_arguments):
-                pass
-
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._http.daemon_threads = True
-        threading.Thread(
-            target=self._http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
-        ).start()
-
-    @property
-    def url(self):
-        return f"http://127.0.0.1:{self._http.server_port}/v1"
-
-    def close(self):
-        self.closing.set()
-        self._http.shutdown()
-        self._http.server_close()
-
-    def handle(self, handler):
-        body = json.loads(handler.rfile.read(int(handler.headers["Content-Length"])))
-        with self._lock:
-            self.bodies.append(body)
-            self.paths.append(handler.path)
-            self.authorisations.append(handler.headers.get("Authorization"))
-            step = self.misbehave.pop(0) if self.misbehave else self.always
-        refused = next((name for name in self.refused_fields if name in body), None)
-        if step is None and refused is not None:
-            step = (
-                400,
-                {},
-                json.dumps({"error": {"message": f"Unsupported parameter: '{refused}'."}}).encode(),
-            )
-        status, headers, content = step or (200, {}, answer_bytes(_reply(body)))
-        if status == SILENCE:
-            self.closing.wait()
-            return
-        try:
-            handler.send_response(status)
-            for name, value in headers.items():
-                handler.send_header(name, value)
-            handler.send_header("Content-Length", str(len(content)))
-            handler.end_headers()
-            handler.wfile.write(content)
-        except OSError:
-            pass
-
-
-def answer_bytes(text, *, finish_reason="stop") -> bytes:
-    choice = {
-        "index": 0,
-        "message": {"role": "assistant", "content": text},
-        "finish_reason": finish_reason,
-    }
-    return json.dumps({"id": "1", "object": "chat.completion", "choices": [choice]}).encode()
-
-
-def _reply(body) -> str:
-    content = body["messages"][0]["content"]
-    if isinstance(content, str):
-        return (
-            '```json\n{"attributes": ["colour", "size"]}\n```'
-            if "schema" in content and "response_format" not in body
-            else _json(body)
-        )
-    words, image = content
-    data = base64.b64decode(image["image_url"]["url"].partition(",")[2])
-    red = int(np.asarray(Image.open(io.BytesIO(data)).convert("RGB"))[..., 0].mean())
-    return (
-        f'"An image with red {red}."'
-        if words["text"].startswith(("Describe", "This"))
-        else f"red {red}"
-    )
-
-
-def _json(body) -> str:
-    return (
-        '{"attributes": ["colour", "size"]}'
-        if "response_format" in body
-        else f"words {body.get('seed')}"
-    )
-
-
-def chat_server(stack: ExitStack) -> ChatServer:
-    server = ChatServer()
-    stack.callback(server.close)
-    return server
-
-
-# ------------------------------------------------------------------------------------------------ one builder a part
-
-
-def endpoint_captioner(_folder: Path, stack: ExitStack) -> Factory:
-    return partial(EndpointCaptioner, url=chat_server(stack).url, model="tiny", n_retries=0)
-
-
-def endpoint_answerer(_folder: Path, stack: ExitStack) -> Factory:
-    return partial(EndpointAnswerer, url=chat_server(stack).url, model="tiny", n_retries=0)
-
-
-def endpoint_text(_folder: Path, stack: ExitStack) -> Factory:
-    return partial(EndpointTextGenerator, url=chat_server(stack).url, model="tiny", n_retries=0)
-
-
 def transformers_captioner(folder: Path, _stack: ExitStack) -> Factory:
     return partial(
         TransformersCaptioner, model=save_blip(folder), device="cpu", max_new_tokens=8, batch_size=3
@@ -458,10 +317,7 @@ def transformers_text(folder: Path, _stack: ExitStack) -> Factory:
 
 
 BUILDERS = {
-    ("captioners", "endpoint"): endpoint_captioner,
     ("captioners", "transformers"): transformers_captioner,
-    ("question_answerers", "endpoint"): endpoint_answerer,
     ("question_answerers", "transformers"): transformers_answerer,
-    ("text_generators", "endpoint"): endpoint_text,
     ("text_generators", "transformers"): transformers_text,
 }

@@ -47,7 +47,7 @@ class EditsOwnImages(Sendable):
     """
 
     _own: OwnImages | None = None
-    _side: int
+    side: int
 
     @property
     def _takes_masks(self) -> bool:
@@ -85,7 +85,7 @@ class EditsOwnImages(Sendable):
     def _parent(self, prompt: str, seed: int) -> Parent:
         class_name = self._class_of(prompt)
         sample_id = self._chosen(class_name, seed)
-        image = _with_sides(self._images.image(sample_id), self._side)
+        image = _with_sides(self._images.image(sample_id), self.side)
         found = self._object(sample_id, class_name) if self._takes_masks else None
         mask = None if found is None else _region(prompt, found, image.size)
         return Parent(sample_id=sample_id, image=image, mask=mask)

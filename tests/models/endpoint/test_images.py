@@ -1,55 +1,36 @@
+import io
 import json
 
+import numpy as np
 import pytest
+from PIL import Image, ImageDraw
+from tests.models.tiny_servers import answer_of, bytes_of, image_bytes
 
-from weakspot.core.errors import ConfigError, ModelError, UnavailableError
-from weakspot.core.roles import CostsMoney, ImageGenerator
-from weakspot.models.endpoint.images import EndpointImageGenerator
+from weakspot.core.errors import ConfigError, ModelError, RefusedPromptError
+from weakspot.core.generated import OwnImages
+from weakspot.core.roles import ComposesImages, CostsMoney, ImageGenerator, KnowsParents
+from weakspot.models.endpoint.images import EndpointImageEditor, EndpointImageGenerator
 
-BLOCKED = json.dumps(
-    {
-        "error": {
-            "code": "moderation_blocked",
-            "message": "Your request was\nrejected by the safety system.",
-        }
-    }
-)
+BLOCKED = b'{"error": {"code": "moderation_blocked", "message": "Your request was\\nrejected."}}'
+BILLING = b'{"error": {"message": "billing hard limit reached"}}'
 
 
 def _generator(server, **options):
-    given = {
-        "url": server.url,
-        "model": "tiny",
-        "size": "32x24",
-        "n_retries": 2,
-        "first_wait_seconds": 0.0,
-        **options,
-    }
-    return EndpointImageGenerator(**given)
-
-
-def _prompts(server):
-    return [body["prompt"] for body in server.bodies]
+    given = {"model": "tiny", "size": "32x24", "n_retries": 2, "first_wait_seconds": 0.0}
+    return EndpointImageGenerator(url=server.url, **{**given, **options})
 
 
 def test_generate__one_request_a_image_with_all_that_decides_it(image_server):
-    found = _generator(image_server, quality="low").generate(
-        ["a dog", "a cat"], seeds=[7, 2**40 + 3]
-    )
+    seeds = [7, 2**40 + 3]
+    found = _generator(image_server, quality="low").generate(["a dog", "a cat"], seeds=seeds)
     assert [(one.prompt, one.seed, one.image.size) for one in found] == [
         ("a dog", 7, (32, 24)),
         ("a cat", 2**40 + 3, (32, 24)),
     ]
     assert image_server.paths == ["/v1/images/generations"] * 2
-    bodies = sorted(image_server.bodies, key=lambda body: body["prompt"], reverse=True)
-    same = {
-        "model": "tiny",
-        "n": 1,
-        "size": "32x24",
-        "quality": "low",
-        "response_format": "b64_json",
-    }
-    assert bodies == [
+    same = {"model": "tiny", "n": 1, "size": "32x24", "quality": "low"}
+    same |= {"response_format": "b64_json"}
+    assert sorted(image_server.bodies, key=lambda body: body["prompt"], reverse=True) == [
         {"prompt": "a dog", "seed": 7, **same},
         {"prompt": "a cat", "seed": 3, **same},
     ]
@@ -64,130 +45,73 @@ def test_generate__same_pair_twice_is_asked_for_once(image_server):
 
 
 def test_generate__moderation_is_a_verdict_on_one_image(image_server):
-    image_server.answers["a bad dog"] = (400, {}, BLOCKED.encode())
-    found = _generator(image_server).generate(["a dog", "a bad dog", "a cat"], seeds=[1, 1, 1])
-    assert [dict(one.verdicts) for one in found] == [
-        {},
-        {"unsafe": "Your request was rejected by the safety system."},
-        {},
-    ]
-    assert found[1].image.size == (32, 24)
+    image_server.answers["a bad dog"] = (400, {}, BLOCKED)
+    found = _generator(image_server).generate(["a dog", "a bad dog"], seeds=[1, 1])
+    assert [one.verdicts for one in found] == [{}, {"unsafe": "Your request was rejected."}]
     assert found[1].image.getcolors() == [(32 * 24, (128, 128, 128))]
 
 
-def test_generate__other_refusals_are_errors(image_server):
-    image_server.answers["a dog"] = (
-        400,
-        {},
-        b'{"error": {"message": "billing hard limit reached"}}',
-    )
-    with pytest.raises(ModelError, match="status 400.*billing hard limit"):
-        _generator(image_server).generate(["a dog"], seeds=[1])
-
-
-def test_generate__what_was_paid_for_is_not_asked_for_again(image_server, images):
-    image_server.answers["a cat"] = (200, {}, images.answer_of(b64_json="!!!"))
+def test_generate__what_was_paid_for_is_not_asked_for_again(image_server):
+    image_server.answers["a cat"] = (200, {}, answer_of(b64_json="!!!"))
     generator = _generator(image_server, concurrency=1)
     with pytest.raises(ModelError, match="is not base64.*!!!"):
         generator.generate(["a dog", "a cat", "a cow"], seeds=[1, 1, 1])
     del image_server.answers["a cat"]
     found = generator.generate(["a dog", "a cat"], seeds=[1, 1])
     assert [one.prompt for one in found] == ["a dog", "a cat"]
-    assert _prompts(image_server).count("a dog") == 1
-    assert (
-        found[0].image.tobytes()
-        == _generator(image_server).generate(["a dog"], seeds=[1])[0].image.tobytes()
-    )
-
-
-def test_generate__endpoint_that_is_down_is_not_asked_for_every_image(image_server):
-    image_server.misbehave = [(503, {}, b"")] * 200
-    with pytest.raises(UnavailableError, match="status 503"):
-        _generator(image_server, concurrency=1, n_retries=0).generate(
-            ["a dog"] * 60, seeds=range(60)
-        )
-    assert len(image_server.bodies) <= 4
-
-
-def test_generate__tries_again_when_that_can_help(image_server):
-    image_server.misbehave = [(429, {"Retry-After": "0"}, b""), (500, {}, b"")]
-    assert len(_generator(image_server).generate(["a dog"], seeds=[1])) == 1
-    assert len(image_server.bodies) == 3
+    assert [body["prompt"] for body in image_server.bodies].count("a dog") == 1
+    afresh = _generator(image_server).generate(["a dog"], seeds=[1])[0]
+    assert found[0].image.tobytes() == afresh.image.tobytes()
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("step", "said"),
     [
-        (b"<html>", "data\\[0\\] is missing.*<html>"),
-        (b'{"data": []}', "data\\[0\\] is missing"),
-        (b'{"data": [{}]}', "neither b64_json nor url"),
-        (b'{"data": [{"b64_json": "aGVsbG8="}]}', "no image that can be read.*hello"),
-        (b'{"data": [{"url": "data:image/png;base64,??"}]}', "is not base64"),
+        ((400, {}, BILLING), "status 400.*billing hard limit"),
+        ((200, {}, b"<html>"), "data\\[0\\] is missing.*<html>"),
+        ((200, {}, b'{"data": []}'), "data\\[0\\] is missing"),
+        ((200, {}, b'{"data": [{}]}'), "neither b64_json nor url"),
+        ((200, {}, answer_of(b64_json="aGVsbG8=")), "no image that can be read.*hello"),
+        ((200, {}, answer_of(url="data:image/png;base64,??")), "is not base64"),
+        ((200, {}, answer_of(url="http://192.0.2.1/1.png")), "another host"),
+        ((200, {}, answer_of(url="http://localhost:1/1.png")), "another host"),
+        ((200, {}, answer_of(url="file:///etc/passwd")), "another host"),
+        ((200, {}, answer_of(url="//192.0.2.1/1.png")), "another host"),
+        ((200, {}, answer_of(url="/nothing.png")), "status 404"),
+        ((200, {}, answer_of(url="/large.png")), "more than 100 bytes"),
+        ((200, {}, answer_of(b64_json="A" * 200)), "more than 100 bytes"),
     ],
 )
-def test_generate__broken_answers_name_what_came(image_server, content, said):
-    image_server.answers["a dog"] = (200, {}, content)
+def test_generate__answers_without_an_image_name_what_came(image_server, monkeypatch, step, said):
+    monkeypatch.setattr("weakspot.models.endpoint.images.MAX_BYTES", 100)
+    image_server.files["/large.png"] = [(200, {}, bytes(101))]
+    image_server.answers["a dog"] = step
     with pytest.raises(ModelError, match=said):
         _generator(image_server).generate(["a dog"], seeds=[1])
 
 
-def test_generate__addresses_on_the_same_host_are_fetched(image_server, images):
-    drawn = images.image_bytes("a dog", 1)
+def test_generate__addresses_on_the_same_host_are_fetched(image_server):
+    drawn = image_bytes("a dog", 1)
     image_server.files["/made/1.png"] = [(503, {}, b""), (200, {}, drawn)]
-    for prompt, url in (("here", "/made/1.png"), ("whole", f"{image_server.host}/made/1.png")):
-        image_server.answers[prompt] = (200, {}, images.answer_of(url=url))
-    image_server.answers["data"] = (
-        200,
-        {},
-        images.answer_of(url=f"data:image/png;base64,{images.bytes_of(drawn)}"),
-    )
-    found = _generator(image_server, concurrency=1).generate(
-        ["here", "whole", "data"], seeds=[1, 1, 1]
-    )
+    urls = {
+        "here": "/made/1.png",
+        "whole": f"{image_server.host}/made/1.png",
+        "data": f"data:image/png;base64,{bytes_of(drawn)}",
+    }
+    image_server.answers = {name: (200, {}, answer_of(url=url)) for name, url in urls.items()}
+    found = _generator(image_server, concurrency=1).generate(list(urls), seeds=[1, 1, 1])
     assert len({one.image.tobytes() for one in found}) == 1
     assert [path for path, _ in image_server.fetched] == ["/made/1.png"] * 3
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "http://192.0.2.1/1.png",
-        "http://localhost:1/1.png",
-        "file:///etc/passwd",
-        "//192.0.2.1/1.png",
-    ],
-)
-def test_generate__other_hosts_are_never_asked(image_server, images, url):
-    image_server.answers["a dog"] = (200, {}, images.answer_of(url=url))
-    with pytest.raises(ModelError, match="another host"):
-        _generator(image_server).generate(["a dog"], seeds=[1])
-
-
-def test_generate__too_much_or_nothing_at_an_address(image_server, images, monkeypatch):
-    image_server.answers["a dog"] = (200, {}, images.answer_of(url="/1.png"))
-    with pytest.raises(ModelError, match="status 404"):
-        _generator(image_server).generate(["a dog"], seeds=[1])
-    monkeypatch.setattr("weakspot.models.endpoint.images.MAX_BYTES", 100)
-    image_server.files["/1.png"] = [(200, {}, bytes(101))]
-    with pytest.raises(ModelError, match="more than 100 bytes"):
-        _generator(image_server).generate(["a dog"], seeds=[1])
-    image_server.answers["a dog"] = (200, {}, images.answer_of(b64_json="A" * 200))
-    with pytest.raises(ModelError, match="more than 100 bytes"):
-        _generator(image_server).generate(["a dog"], seeds=[1])
-
-
-def test_generate__rewritten_prompts_stay_with_the_image(image_server, images):
-    drawn = images.bytes_of(images.image_bytes("a dog", 1))
-    image_server.answers["a dog"] = (
-        200,
-        {},
-        images.answer_of(b64_json=drawn, revised_prompt="a happy dog"),
-    )
+def test_generate__rewritten_prompts_stay_with_the_image(image_server):
+    drawn = answer_of(b64_json=bytes_of(image_bytes("a dog", 1)), revised_prompt="a happy dog")
+    image_server.answers["a dog"] = (200, {}, drawn)
     kept = _generator(image_server).generate(["a dog"], seeds=[1])[0]
     assert kept.image.info == {"revised_prompt": "a happy dog"}
-    assert (kept.prompt, dict(kept.verdicts)) == ("a dog", {})
+    assert (kept.prompt, kept.verdicts) == ("a dog", {})
     strict = _generator(image_server, accepts_rewriting=False).generate(["a dog"], seeds=[1])[0]
-    assert dict(strict.verdicts) == {"rewritten": "the service drew: a happy dog"}
+    assert strict.verdicts == {"rewritten": "the service drew: a happy dog"}
 
 
 def test_generate__response_format_is_left_out_where_it_is_not_known(image_server):
@@ -220,54 +144,131 @@ def test_generate__budget_holds_for_the_object(image_server):
 
 def test_cost_of__price_times_images_or_not_known(image_server):
     priced = _generator(image_server, price_per_image=0.04, currency="EUR")
-    assert isinstance(priced, CostsMoney)
-    assert isinstance(priced, ImageGenerator)
-    cost = priced.cost_of(300)
-    assert (cost.amount, cost.currency, cost.basis) == (
-        12.0,
-        "EUR",
-        "300 images of tiny at 0.04 EUR each",
-    )
+    cost, basis = priced.cost_of(300), "300 images of tiny at 0.04 EUR each"
+    assert (cost.amount, cost.currency, cost.basis) == (12.0, "EUR", basis)
     assert _generator(image_server).cost_of(300) is None
     assert priced.generator_id == _generator(image_server).generator_id
 
 
-def test_generate__token_comes_from_the_environment_and_appears_nowhere(
-    image_server, images, monkeypatch
-):
-    monkeypatch.setenv("IMAGE_TOKEN", "very-secret")
-    generator = _generator(image_server, token_variable="IMAGE_TOKEN")
-    found = generator.generate(["a dog"], seeds=[1])
-    assert image_server.authorisations == ["Bearer very-secret"]
-    assert "very-secret" not in generator.generator_id + repr(generator.settings) + repr(found)
-    image_server.misbehave = [(401, {}, b"")]
-    with pytest.raises(ConfigError, match="token_variable"):
-        generator.generate(["a cat"], seeds=[1])
-    monkeypatch.delenv("IMAGE_TOKEN")
-    with pytest.raises(ConfigError, match="holds no token"):
-        _generator(image_server, token_variable="IMAGE_TOKEN").generate(["a dog"], seeds=[1])
+GREEN, GRASS = "a photo of a green disc", "a photo of a disc on the grass"
+TOLD = "Change the image into {}. Keep everything else as it is."
 
 
-def test_generator__refuses_options_at_once_and_all_together():
-    with pytest.raises(
-        ConfigError, match=r"(?s)concurrency.*timeout_seconds.*url.*token_variable.*size"
-    ):
-        EndpointImageGenerator(
-            url="host",
-            model="m",
-            token_variable="sk-1",
-            size="large",
-            concurrency=99,
-            timeout_seconds=0,
-        )
-    with pytest.raises(ConfigError, match="travel unencrypted"):
-        EndpointImageGenerator(url="http://example.org/v1", model="m", token_variable="TOKEN")
-    with pytest.raises(ConfigError, match="steps: there is no such option"):
-        EndpointImageGenerator(url="https://host/v1", model="m", steps=3)
+def _image(sample_id):
+    return Image.new("RGB", (32, 32), (30, 20 * int(sample_id[-1]), 200))
 
 
-def test_close__can_be_used_again(image_server):
-    generator = _generator(image_server)
-    generator.generate(["a dog"], seeds=[1])
-    generator.close()
-    assert len(generator.generate(["a dog"], seeds=[1])) == 1
+def _mask(sample_id):
+    mask = Image.new("L", (32, 32))
+    ImageDraw.Draw(mask).rectangle((8, 8, 23, 23), fill=255)
+    return mask
+
+
+def _own(**changes):
+    given = {
+        "class_names": ("disc",),
+        "objects": lambda name: [f"{name}-{number}" for number in range(6)],
+        "backgrounds": lambda words: [],
+        "background_words": (),
+        "image": _image,
+        "mask": _mask,
+        "digest": "six",
+    }
+    return OwnImages(**{**given, **changes})
+
+
+def _editor(server, *, own=None, **options):
+    given = {"url": server.url, "model": "tiny", "side": 32, "first_wait_seconds": 0.0, **options}
+    return EndpointImageEditor(**given).with_images(own or _own())
+
+
+def _sent(server, place=0):
+    files = server.sent_files[place]
+    return {name: Image.open(io.BytesIO(content)) for name, content in files.items()}
+
+
+def _pixels(image):
+    return np.asarray(image, dtype=int)
+
+
+def test_editor__sends_the_image_with_an_instruction(image_server):
+    editor = _editor(image_server, quality="low")
+    for role in (ImageGenerator, ComposesImages, KnowsParents, CostsMoney):
+        assert isinstance(editor, role)
+    (made,) = editor.generate([GREEN], seeds=[3])
+    assert image_server.paths == ["/v1/images/edits"]
+    asked = {"model": "tiny", "prompt": TOLD.format(GREEN), "n": "1", "size": "auto", "seed": "3"}
+    assert image_server.bodies == [{**asked, "quality": "low", "response_format": "b64_json"}]
+    assert made.parents == editor.parents_of(GREEN, 3)
+    sent = _sent(image_server)
+    assert sent.keys() == {"image"}
+    assert np.array_equal(_pixels(sent["image"]), _pixels(_image(made.parents[0])))
+    assert (made.prompt, made.seed, made.image.size) == (GREEN, 3, (32, 24))
+
+
+@pytest.mark.parametrize(("prompt", "is_around"), [(GREEN, False), (GRASS, True)])
+def test_editor__what_is_transparent_in_the_mask_is_drawn(image_server, prompt, is_around):
+    (made,) = _editor(image_server, mode="fill", size="32x32").generate([prompt], seeds=[4])
+    sent = _sent(image_server)
+    inside = (_pixels(_mask("")) > 0) != is_around
+    assert (sent["mask"].mode, sent["mask"].size) == ("RGBA", sent["image"].size)
+    assert np.array_equal(_pixels(sent["mask"].getchannel("A")) == 0, inside)
+    before = _pixels(_image(made.parents[0]))
+    assert np.array_equal(_pixels(made.image)[~inside], before[~inside])
+    assert np.abs(_pixels(made.image) - before)[inside].max() > 20
+    assert image_server.bodies[0]["prompt"] == prompt
+
+
+def test_editor__prompts_of_one_seed_are_a_pair(image_server):
+    editor = _editor(image_server)
+    made = editor.generate([GREEN, GRASS], seeds=[5, 5])
+    assert made[0].parents == made[1].parents
+    assert len({editor.parents_of(GREEN, seed) for seed in range(40)}) == 6
+
+
+def test_editor__masks_of_the_segmenter(image_server):
+    def found(sample_id, class_name):
+        refused = "" if sample_id == "disc-2" else "it cannot be told"
+        return np.asarray(_mask(sample_id), dtype=np.float32) / 255, refused
+
+    own = _own(mask=lambda sample_id: None, found=found)
+    made = _editor(image_server, own=own, mode="fill").generate([GREEN] * 3, seeds=range(3))
+    assert {one.parents for one in made} == {("disc-2",)}
+    without = _editor(image_server, own=_own(mask=lambda name: None), mode="fill")
+    with pytest.raises(ModelError, match=r"has a mask.*\[segmenter\]"):
+        without.generate([GREEN], seeds=[0])
+
+
+def test_editor__what_was_paid_for_is_kept_with_its_parent(image_server):
+    image_server.answers[TOLD.format(GRASS)] = (200, {}, b"{}")
+    editor = _editor(image_server, concurrency=1)
+    with pytest.raises(ModelError, match=r"data\[0\] is missing"):
+        editor.generate([GREEN, GRASS], seeds=[1, 1])
+    (made,) = editor.generate([GREEN], seeds=[1])
+    assert made.parents == editor.parents_of(GREEN, 1)
+    assert len(image_server.bodies) == 2
+
+
+def test_editor__moderation_is_a_verdict_and_unknown_fields_are_left_out(image_server):
+    blocked = {"error": {"code": "moderation_blocked", "message": "no."}}
+    image_server.answers[TOLD.format(GRASS)] = (400, {}, json.dumps(blocked).encode())
+    image_server.refused_fields = ("response_format",)
+    made = _editor(image_server, concurrency=1).generate([GREEN, GRASS], seeds=[1, 1])
+    assert [one.verdicts for one in made] == [{}, {"unsafe": "no."}]
+    assert [*image_server.sent_files[1]] == ["image"]
+
+
+def test_editor__id_and_refused_prompts(image_server):
+    plain = _editor(image_server)
+    changes = (
+        {"mode": "fill"},
+        {"instruction": "{prompt}!"},
+        {"side": 64},
+        {"own": _own(digest="7")},
+    )
+    others = [_editor(image_server, **change) for change in changes]
+    assert len({one.generator_id for one in [plain, *others]}) == 5
+    with pytest.raises(RefusedPromptError, match="a photo of a disc"):
+        plain.check_prompt("a photo of a dog")
+    with pytest.raises(ConfigError, match="inside a project"):
+        EndpointImageEditor(url=image_server.url, model="tiny").generate([GREEN], seeds=[0])

@@ -2,15 +2,14 @@ import base64
 import io
 import json
 import re
-from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image, ImageDraw
-from tests.models.tiny_mask_server import mask_server
+from tests.models.tiny_servers import bytes_of, png
 
-from weakspot.core.errors import ConfigError, ModelError, UnavailableError
+from weakspot.core.errors import ModelError
 from weakspot.core.roles import Segmenter
 from weakspot.models.endpoint.segmenter import NOTHING, EndpointSegmenter
 
@@ -18,9 +17,8 @@ DOCUMENT = Path(__file__).parents[3] / "docs/reference/endpoint.md"
 
 
 @pytest.fixture
-def server():
-    with ExitStack() as stack:
-        yield mask_server(stack)
+def server(server_of):
+    return server_of("masks")
 
 
 def _segmenter(server, **options):
@@ -42,12 +40,12 @@ def test_segment__mask_has_the_size_of_the_image_and_covers_the_object(server):
     assert found[0].coverage.sum() == 8 * 16
     assert (found[1].coverage[:, 40:48] == 1).all()
     assert [(mask.quality, mask.refused) for mask in found] == [(0.9, "")] * 2
-    assert {one["instances"][0]["class"] for one in server.requests} == {"disc", "bar"}
+    assert {one["instances"][0]["class"] for one in server.bodies} == {"disc", "bar"}
 
 
 def test_segment__large_image__sent_smaller_and_the_mask_comes_back_in_full_size(server):
     mask = _segmenter(server, image_side=8).segment([_image()], class_names=["disc"])[0]
-    sent = base64.b64decode(server.requests[0]["instances"][0]["image"]["b64"])
+    sent = base64.b64decode(server.bodies[0]["instances"][0]["image"]["b64"])
     assert Image.open(io.BytesIO(sent)).size == (32, 8)
     assert mask.coverage.shape == (16, 64)
     assert mask.coverage[8, 16] == 1
@@ -69,10 +67,8 @@ def test_segment__nothing_there_or_not_sure__refused(server, image, quality, rea
 
 
 def test_segment__mask_without_a_white_pixel__refused(server):
-    stream = io.BytesIO()
-    Image.new("L", (8, 8)).save(stream, format="PNG")
-    black = {"mask": {"b64": base64.b64encode(stream.getvalue()).decode()}}
-    server.misbehave = [(200, json.dumps({"predictions": [black]}).encode())]
+    black = {"mask": {"b64": bytes_of(png(Image.new("L", (8, 8))))}}
+    server.misbehave = [(200, {}, json.dumps({"predictions": [black]}).encode())]
     assert _segmenter(server).segment([_image()], class_names=["disc"])[0].refused == NOTHING
 
 
@@ -88,24 +84,10 @@ def test_segment__mask_without_a_white_pixel__refused(server):
     ],
 )
 def test_segment__answer_that_does_not_fit__says_which_field(server, answer, said):
-    server.misbehave = [(200, answer)]
+    server.misbehave = [(200, {}, answer)]
     with pytest.raises(ModelError, match=r"docs/reference/endpoint.md") as caught:
         _segmenter(server).segment([_image()], class_names=["disc"])
     assert said in str(caught.value)
-
-
-def test_segment__busy_service__asked_again_then_given_up(server):
-    server.misbehave = [(503, b"")]
-    assert not _segmenter(server).segment([_image()], class_names=["disc"])[0].refused
-    server.misbehave = [(503, b"")] * 2
-    with pytest.raises(UnavailableError, match="2 attempts"):
-        _segmenter(server, n_retries=1).segment([_image()], class_names=["disc"])
-
-
-def test_segment__token_comes_from_the_environment(server, monkeypatch):
-    monkeypatch.setenv("MASK_TOKEN", "secret")
-    _segmenter(server, token_variable="MASK_TOKEN").segment([_image()], class_names=["disc"])
-    assert server.authorisations == ["Bearer secret"]
 
 
 def test_segmenter_id__changes_with_what_decides_the_mask(server):
@@ -116,23 +98,16 @@ def test_segmenter_id__changes_with_what_decides_the_mask(server):
     assert len(ids) == 4
 
 
-def test_init__bad_options__all_at_once():
-    with pytest.raises(ConfigError) as caught:
-        EndpointSegmenter(url="ftp://host", image_side=0, least_quality=3, concurrency=0)
-    for name in ("url", "image_side", "least_quality", "concurrency"):
-        assert name in str(caught.value)
-
-
 def test_document__shows_what_is_sent_and_understood(server):
     blocks = re.findall(r"```json\n(.*?)```", DOCUMENT.read_text("utf-8"), re.DOTALL)
     shown = [json.loads(block) for block in blocks]
     request = next(one for one in shown if "class" in one.get("instances", [{}])[0])
     answers = [one for one in shown if "mask" in one.get("predictions", [{}])[0]]
     _segmenter(server).segment([_image()], class_names=["apple"])
-    assert server.requests[0]["instances"][0].keys() == request["instances"][0].keys()
+    assert server.bodies[0]["instances"][0].keys() == request["instances"][0].keys()
     assert len(answers) == 2
     for answer in answers:
-        server.misbehave = [(200, json.dumps(answer).encode())]
+        server.misbehave = [(200, {}, json.dumps(answer).encode())]
         mask = _segmenter(server).segment([_image()], class_names=["apple"])[0]
         assert bool(mask.refused) == (answer["predictions"][0]["mask"] is None)
         assert np.isfinite(mask.coverage).all()

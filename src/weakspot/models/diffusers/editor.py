@@ -81,13 +81,13 @@ class DiffusersEditor(EditsOwnImages):
                 f"Some options cannot be used: {'; '.join(problems)}.", where="options"
             )
         self._source = PipelineSource(PipelineSettings(model=str(model), **settings))
-        self._asked_mode, self._instruction, self._side = mode, instruction, side
+        self._asked_mode, self._instruction, self.side = mode, instruction, side
         self._strength = float(strength)
         self._controlnet, self._control = str(controlnet), control
 
     @property
     def generator_id(self) -> str:
-        asked = (self._asked_mode, self._instruction, self._side, self._strength)
+        asked = (self._asked_mode, self._instruction, self.side, self._strength)
         digest = "" if self._own is None else self._own.digest
         folder = Path(self._controlnet)
         named = (

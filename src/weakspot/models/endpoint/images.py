@@ -2,35 +2,33 @@
 
 import base64
 import binascii
-import io
+import json
 import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from threading import Lock
-from typing import Annotated, Any, TypedDict, Unpack
+from typing import Annotated, Any, ClassVar
 from urllib.parse import urljoin, urlsplit
 
 from PIL import Image, ImageChops
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from weakspot.core.arrays import generator
-from weakspot.core.bounds import Bounds, check_bounds
-from weakspot.core.errors import ConfigError, ModelError, raise_all
+from weakspot.core.bounds import Bounds, NonNegative
+from weakspot.core.errors import ConfigError, ModelError
 from weakspot.core.generated import OwnImages
-from weakspot.core.registry import Sendable
 from weakspot.core.roles import Cost, GeneratedImage
 from weakspot.data.images import UnreadableImageError, decode_image
 from weakspot.models.edited_images import INSTRUCTION, EditsOwnImages, editing_problems
 from weakspot.models.endpoint.requests import (
+    Endpoint,
     File,
     RequestRefusedError,
-    Retries,
-    address_problems,
-    address_with,
-    client_of,
-    fetch_bytes,
+    Seconds,
+    encoded,
+    model_problems,
     shown_address,
 )
 from weakspot.models.loading import LoadedOnce
@@ -41,99 +39,6 @@ AUTO, AUTO_SIDE = "auto", 1024
 _SIZE = re.compile(r"([1-9]\d{0,3})x([1-9]\d{0,3})")
 
 
-class ImageOptions(TypedDict, total=False):
-    """Options beside address and model, see `ImageSettings`."""
-
-    version: str
-    size: str
-    quality: str
-    sends_seed: bool
-    accepts_rewriting: bool
-    token_variable: str | None
-    price_per_image: float | None
-    currency: str
-    max_images: int
-    concurrency: int
-    n_retries: int
-    first_wait_seconds: float
-    timeout_seconds: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class ImageSettings:
-    """Where an image model is, how it is asked, and what it may cost.
-
-    Args:
-        url: address up to and including the version, such as `https://host/v1`; `/images/generations` is added if it is not there.
-        model: name of the model behind the address.
-        version: anything that changes when the model behind the name does; the name alone cannot tell.
-        size: width and height, such as `1024x1024`, or `auto`.
-        quality: sent along unless empty; its values are the service's.
-        sends_seed: whether the seed is sent; without it the same seed does not give the same image.
-        accepts_rewriting: whether an image may be used for which the service rewrote the prompt; else its verdict is `rewritten`.
-        token_variable: name of the environment variable that holds the bearer token; the token itself is never written down.
-        price_per_image: what the service charges for one image, None if not known.
-        currency: of the price.
-        max_images: no more images are ever asked for by one object.
-        concurrency: requests under way at a time, at most 16.
-        n_retries: attempts after the first, on connection errors and on status 408, 425, 429 and 5xx.
-        first_wait_seconds: wait before the first retry, doubled from then on.
-        timeout_seconds: for connecting, and for each wait for data.
-    """
-
-    url: str
-    model: str
-    version: str = ""
-    size: str = "1024x1024"
-    quality: str = ""
-    sends_seed: bool = True
-    accepts_rewriting: bool = True
-    token_variable: str | None = None
-    price_per_image: Annotated[float, Bounds(ge=0, le=1e6)] | None = None
-    currency: str = "USD"
-    max_images: Annotated[int, Bounds(ge=0, le=10**9)] = 1000
-    concurrency: Annotated[int, Bounds(ge=1, le=MAX_AT_A_TIME)] = 4
-    n_retries: Annotated[int, Bounds(ge=0, le=100)] = 3
-    first_wait_seconds: Annotated[float, Bounds(ge=0, le=3600)] = 1.0
-    timeout_seconds: Annotated[float, Bounds(ge=0.001, le=86400)] = 120.0
-
-    def __post_init__(self) -> None:
-        problems = address_problems(self.url, self.token_variable)
-        if not isinstance(self.model, str) or not self.model.strip():
-            problems.append("model: must be the name of a model")
-        if not isinstance(self.size, str) or (
-            self.size != AUTO and _SIZE.fullmatch(self.size) is None
-        ):
-            problems.append(f"size: must be like 1024x1024, or auto, is {self.size!r}")
-        for name in ("version", "quality", "currency"):
-            if not isinstance(getattr(self, name), str):
-                problems.append(f"{name}: must be text, is {getattr(self, name)!r}")
-        check_bounds(self, where="options", problems=problems)
-
-    @property
-    def width_and_height(self) -> tuple[int, int]:
-        """Return the size in pixels that is asked for; 1024 x 1024 where the service chooses."""
-        found = _SIZE.fullmatch(self.size)
-        return (AUTO_SIDE, AUTO_SIDE) if found is None else (int(found[1]), int(found[2]))
-
-
-def image_settings(url: str, model: str, given: ImageOptions) -> ImageSettings:
-    """Return settings from options.
-
-    Raises:
-        ConfigError: with every option that does not exist or cannot be used.
-    """
-    known = ImageOptions.__annotations__
-    unknown = [
-        f"{name}: there is no such option (known: {', '.join(sorted(known))})"
-        for name in given
-        if name not in known
-    ]
-    raise_all(unknown, error=ConfigError, what="Some options cannot be used:", where="options")
-    return ImageSettings(url=url, model=model, **given)
-
-
-GENERATIONS_PATH = "/images/generations"
 MAX_BYTES = 64 << 20
 N_SEEDS = 1 << 31
 UNSAFE, REWRITTEN = "unsafe", "rewritten"
@@ -168,41 +73,56 @@ class _Answer(BaseModel):
     data: list[_Made] = Field(min_length=1)
 
 
-class _Said(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-    message: str = ""
-
-
-class _Refusal(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-    error: _Said
-
-
-class EndpointImageGenerator(Sendable):
+@dataclass(kw_only=True, eq=False)
+class EndpointImageGenerator(Endpoint):
     """One request an image to an image model behind an address.
 
     A prompt that the service's moderation refuses gives a grey image with the verdict `unsafe`. What the service made of the
     prompt, if it says so, stays with the image as `image.info["revised_prompt"]`. Images that came before another of the same
-    call failed are kept for the next call, so that nothing is paid for twice.
+    call failed are kept for the next call, so that nothing is paid for twice. `/images/generations` is added to the url if it is
+    not there.
 
     Args:
-        url: address up to and including the version, such as `https://host/v1`.
-        model: name of the model behind it.
-        options: see `ImageSettings`; `token_variable` names the environment variable with the token.
+        model: name of the model behind the address.
+        size: width and height, such as `1024x1024`, or `auto`.
+        quality: sent along unless empty; its values are the service's.
+        sends_seed: whether the seed is sent; without it the same seed does not give the same image.
+        accepts_rewriting: whether an image may be used for which the service rewrote the prompt; else its verdict is `rewritten`.
+        price_per_image: what the service charges for one image, None if not known.
+        currency: of the price.
+        max_images: no more images are ever asked for by one object.
     """
 
-    _path = GENERATIONS_PATH
+    model: str
+    size: str = "1024x1024"
+    quality: str = ""
+    sends_seed: bool = True
+    accepts_rewriting: bool = True
+    price_per_image: Annotated[float, Bounds(ge=0, le=1e6)] | None = None
+    currency: str = "USD"
+    max_images: Annotated[int, Bounds(ge=0, le=10**9)] = 1000
+    concurrency: Annotated[int, Bounds(ge=1, le=MAX_AT_A_TIME)] = 4
+    first_wait_seconds: NonNegative = 1.0
+    timeout_seconds: Seconds = 120.0
 
-    def __init__(self, *, url: str, model: str, **options: Unpack[ImageOptions]) -> None:
-        self.settings = image_settings(url, model, options)
-        self._retries = Retries(
-            n_retries=self.settings.n_retries, first_wait_seconds=self.settings.first_wait_seconds
-        )
+    path: ClassVar[str] = "/images/generations"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._kept: dict[_Pair, GeneratedImage] = {}
         self._n_asked = 0
         self._asks_for_bytes = True
+
+    def _problems(self) -> list[str]:
+        problems = [*super()._problems(), *model_problems(self.model)]
+        if not isinstance(self.size, str) or (
+            self.size != AUTO and _SIZE.fullmatch(self.size) is None
+        ):
+            problems.append(f"size: must be like 1024x1024, or auto, is {self.size!r}")
+        for name in ("version", "quality", "currency"):
+            if not isinstance(getattr(self, name), str):
+                problems.append(f"{name}: must be text, is {getattr(self, name)!r}")
+        return problems
 
     @LoadedOnce
     def _guard(self) -> Lock:
@@ -210,27 +130,16 @@ class EndpointImageGenerator(Sendable):
 
     @property
     def generator_id(self) -> str:
-        settings = self.settings
-        address = urlsplit(settings.url)
-        decides = (
-            settings.url,
-            settings.model,
-            settings.version,
-            settings.size,
-            settings.quality,
-            settings.sends_seed,
-        )
-        return model_id(
-            "endpoint-images", f"{address.hostname}{address.path}:{settings.model}", *decides
-        )
+        decides = (self.model, self.version, self.size, self.quality, self.sends_seed)
+        return self._identity("endpoint-images", *decides, model=self.model)
 
     def cost_of(self, n_images: int) -> Cost | None:
         """Return what so many images cost; None if no price is set."""
-        price, currency = self.settings.price_per_image, self.settings.currency
+        price = self.price_per_image
         if price is None:
             return None
-        basis = f"{n_images} images of {self.settings.model} at {price:g} {currency} each"
-        return Cost(amount=round(price * n_images, 6), currency=currency, basis=basis)
+        basis = f"{n_images} images of {self.model} at {price:g} {self.currency} each"
+        return Cost(amount=round(price * n_images, 6), currency=self.currency, basis=basis)
 
     def generate(self, prompts: Sequence[str], *, seeds: Sequence[int]) -> list[GeneratedImage]:
         """Return one image a prompt; the same for the same prompt and seed as far as the service keeps to the seed.
@@ -253,15 +162,11 @@ class EndpointImageGenerator(Sendable):
                 self._kept.pop(pair, None)
         return [found[pair] for pair in pairs]
 
-    def close(self) -> None:
-        if (client := vars(self).pop("_client", None)) is not None:
-            client.close()
-
     def _check_budget(self, n_more: int) -> None:
-        left = self.settings.max_images - self._n_asked
+        left = self.max_images - self._n_asked
         if n_more > left:
             raise ConfigError(
-                f"Only {left} of {self.settings.max_images} images may still be asked of the endpoint.",
+                f"Only {left} of {self.max_images} images may still be asked of the endpoint.",
                 where="max_images",
                 given=n_more,
                 fix="Raise max_images if that is worth the cost.",
@@ -270,7 +175,7 @@ class EndpointImageGenerator(Sendable):
     def _made(self, pairs: Sequence[_Pair]) -> dict[_Pair, GeneratedImage]:
         if not pairs:
             return {}
-        with ThreadPoolExecutor(max_workers=self.settings.concurrency) as pool:
+        with ThreadPoolExecutor(max_workers=self.concurrency) as pool:
             waiting = [pool.submit(self._one, pair) for pair in pairs]
             try:
                 return {pair: future.result() for pair, future in zip(pairs, waiting, strict=True)}
@@ -289,7 +194,7 @@ class EndpointImageGenerator(Sendable):
             if not _is_moderation(error):
                 raise self._explain(error) from error
             image, verdicts = (
-                Image.new("RGB", self.settings.width_and_height, GREY),
+                Image.new("RGB", self._width_and_height, GREY),
                 {UNSAFE: _message_of(error)},
             )
         made = self._finished(
@@ -310,16 +215,10 @@ class EndpointImageGenerator(Sendable):
         return made
 
     def _body(self, prompt: str, seed: int) -> dict[str, Any]:
-        settings = self.settings
-        body: dict[str, Any] = {
-            "model": settings.model,
-            "prompt": prompt,
-            "n": 1,
-            "size": settings.size,
-        }
-        if settings.quality:
-            body["quality"] = settings.quality
-        if settings.sends_seed:
+        body: dict[str, Any] = {"model": self.model, "prompt": prompt, "n": 1, "size": self.size}
+        if self.quality:
+            body["quality"] = self.quality
+        if self.sends_seed:
             body["seed"] = seed % N_SEEDS
         if self._asks_for_bytes:
             body["response_format"] = "b64_json"
@@ -329,15 +228,7 @@ class EndpointImageGenerator(Sendable):
         """Send one request; a service that always answers with bytes may not know `response_format`, which is then left out."""
         body = self._body(prompt, seed)
         jitter = generator(seed, "image endpoint", prompt)
-        files = self._files(prompt, seed)
-        post = partial(
-            self._retries.post,
-            self._client,
-            self._address,
-            jitter=jitter,
-            where=self._where,
-            files=files,
-        )
+        post = partial(self.post, jitter=jitter, files=self._files(prompt, seed))
         try:
             return post(body)
         except RequestRefusedError as error:
@@ -356,10 +247,10 @@ class EndpointImageGenerator(Sendable):
         return None
 
     def _explain(self, error: RequestRefusedError) -> ModelError:
-        if error.status in NOT_UNDERSTOOD and self.settings.sends_seed and "seed" in error.said:
+        if error.status in NOT_UNDERSTOOD and self.sends_seed and "seed" in error.said:
             return ModelError(
                 "The endpoint takes no seed.",
-                where=self._where,
+                where=self.where,
                 given=error.said[:_SHOWN],
                 fix="Set sends_seed = false; the same seed then no longer gives the same image.",
             )
@@ -384,7 +275,7 @@ class EndpointImageGenerator(Sendable):
         is_other = revised is not None and revised.strip() not in {"", prompt.strip()}
         verdicts = (
             {REWRITTEN: f"the service drew: {revised}"}
-            if is_other and not self.settings.accepts_rewriting
+            if is_other and not self.accepts_rewriting
             else {}
         )
         return image, verdicts
@@ -395,18 +286,16 @@ class EndpointImageGenerator(Sendable):
         if made.url and made.url.startswith("data:"):
             return self._decode(made.url.partition(",")[2])
         if made.url:
-            address = urljoin(self._address, made.url)
-            if not _is_same_host(address, self._address):
+            address = urljoin(self.address, made.url)
+            if not _is_same_host(address, self.address):
                 raise ModelError(
                     "The endpoint answers with the address of another host, from which nothing is fetched.",
-                    where=self._where,
+                    where=self.where,
                     given=shown_address(address),
                     fix="Use a service that answers with b64_json.",
                 )
             jitter = generator(seed, "image endpoint address", prompt)
-            return fetch_bytes(
-                self._client, address, retries=self._retries, jitter=jitter, most_bytes=MAX_BYTES
-            )
+            return self.fetch(address, jitter=jitter, max_bytes=MAX_BYTES)
         raise self._no_image("holds neither b64_json nor url", b"")
 
     def _decode(self, text: str) -> bytes:
@@ -421,26 +310,16 @@ class EndpointImageGenerator(Sendable):
         given = came[:_SHOWN].decode("utf-8", "backslashreplace") or None
         return ModelError(
             f"The endpoint's answer {why}.",
-            where=self._where,
+            where=self.where,
             given=given,
             fix="Check url, model and size, or the service itself.",
         )
 
     @property
-    def _address(self) -> str:
-        return address_with(self.settings.url, self._path)
-
-    @property
-    def _where(self) -> str:
-        return shown_address(self._address)
-
-    @LoadedOnce
-    def _client(self) -> Any:
-        return client_of(
-            token_variable=self.settings.token_variable,
-            timeout_seconds=self.settings.timeout_seconds,
-            concurrency=self.settings.concurrency,
-        )
+    def _width_and_height(self) -> tuple[int, int]:
+        """The size in pixels that is asked for; 1024 x 1024 where the service chooses."""
+        size = _SIZE.fullmatch(self.size)
+        return (AUTO_SIDE, AUTO_SIDE) if size is None else (int(size[1]), int(size[2]))
 
 
 def _is_same_host(address: str, own: str) -> bool:
@@ -454,18 +333,17 @@ def _is_moderation(error: RequestRefusedError) -> bool:
 
 def _message_of(error: RequestRefusedError) -> str:
     try:
-        message = _Refusal.model_validate_json(error.said).error.message
-    except ValidationError:
+        message = str(json.loads(error.said)["error"]["message"])
+    except (ValueError, KeyError, TypeError):
         message = ""
     return " ".join((message or error.said).split())[:_SHOWN] or "refused by the service"
 
 
-EDITS_PATH = "/images/edits"
 MODES = ("instruct", "fill")
-SIDE = 1024
 PNG = "image/png"
 
 
+@dataclass(kw_only=True, eq=False)
 class EndpointImageEditor(EditsOwnImages, EndpointImageGenerator):
     """One request an image to `/images/edits`: the user's image, words and, in mode fill, a mask.
 
@@ -476,42 +354,26 @@ class EndpointImageEditor(EditsOwnImages, EndpointImageGenerator):
     The same class and seed take the same image, whatever else the prompt says, so prompts that differ make pairs.
 
     Args:
-        url: address up to and including the version, such as `https://host/v1`.
-        model: name of the model behind it.
         mode: instruct to send the image and an instruction, fill to send a mask too and the prompt itself.
         instruction: what is said in mode instruct; `{prompt}` stands for the prompt.
         side: longest side of the images that are sent, in pixels.
-        options: see `ImageSettings`; `size` is auto unless it is given.
     """
 
-    _path = EDITS_PATH
+    mode: str = "instruct"
+    instruction: str = INSTRUCTION
+    side: int = 1024
+    size: str = AUTO
 
-    def __init__(
-        self,
-        *,
-        url: str,
-        model: str,
-        mode: str = "instruct",
-        instruction: str = INSTRUCTION,
-        side: int = SIDE,
-        **options: Unpack[ImageOptions],
-    ) -> None:
-        problems = [
-            *([] if mode in MODES else [f"mode: {mode!r} (known: {', '.join(MODES)})"]),
-            *editing_problems(instruction, side),
-        ]
-        if problems:
-            raise ConfigError(
-                f"Some options cannot be used: {'; '.join(problems)}.", where="options"
-            )
-        given: ImageOptions = {"size": AUTO, **options}
-        super().__init__(url=url, model=model, **given)
-        self._mode, self._instruction, self._side = mode, instruction, side
+    path: ClassVar[str] = "/images/edits"
+
+    def _problems(self) -> list[str]:
+        known = [] if self.mode in MODES else [f"mode: {self.mode!r} (known: {', '.join(MODES)})"]
+        return [*known, *editing_problems(self.instruction, self.side), *super()._problems()]
 
     @property
     def generator_id(self) -> str:
         digest = "" if self._own is None else self._own.digest
-        asked = (self._mode, self._instruction, self._side, digest)
+        asked = (self.mode, self.instruction, self.side, digest)
         kind, _, drawn = super().generator_id.partition(":")
         return model_id(f"{kind}-edits", drawn, *asked)
 
@@ -523,11 +385,11 @@ class EndpointImageEditor(EditsOwnImages, EndpointImageGenerator):
 
     @property
     def _takes_masks(self) -> bool:
-        return self._mode == "fill"
+        return self.mode == "fill"
 
     @property
     def _model_name(self) -> str:
-        return self._where
+        return self.where
 
     def _made(self, pairs: Sequence[tuple[str, int]]) -> dict[tuple[str, int], GeneratedImage]:
         for prompt, seed in pairs:
@@ -541,22 +403,14 @@ class EndpointImageEditor(EditsOwnImages, EndpointImageGenerator):
         return replace(made, image=image, parents=(parent.sample_id,))
 
     def _body(self, prompt: str, seed: int) -> dict[str, Any]:
-        words = (
-            self._instruction.replace("{prompt}", prompt) if self._mode == "instruct" else prompt
-        )
+        words = self.instruction.replace("{prompt}", prompt) if self.mode == "instruct" else prompt
         return {**super()._body(prompt, seed), "prompt": words}
 
     def _files(self, prompt: str, seed: int) -> Mapping[str, File]:
         parent = self._parent(prompt, seed)
-        files = {"image": ("image.png", _png(parent.image), PNG)}
+        files = {"image": ("image.png", encoded(parent.image, format="PNG"), PNG)}
         if parent.mask is not None:
             see_through = parent.image.copy()
             see_through.putalpha(ImageChops.invert(parent.mask))
-            files["mask"] = ("mask.png", _png(see_through), PNG)
+            files["mask"] = ("mask.png", encoded(see_through, format="PNG"), PNG)
         return files
-
-
-def _png(image: Image.Image) -> bytes:
-    stream = io.BytesIO()
-    image.save(stream, format="PNG")
-    return stream.getvalue()

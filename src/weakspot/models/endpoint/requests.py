@@ -1,24 +1,270 @@
-"""One HTTP request to an address that can be used, with a token that is never written down, tried again when that can help.
+"""What all models behind an address share: where they are, how patiently they are asked, and what is never done.
 
-A call may take only so long in all, however slowly its data trickles in; what an answer points at is fetched the same way and never
-larger than allowed.
+A token is never written down. A call may take only so long in all, however slowly its data trickles in; what an answer points at is
+fetched the same way and never larger than allowed.
 """
 
+import io
 import os
 import queue
 import threading
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from functools import partial
+from typing import Annotated, Any, ClassVar, Generic, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
 import numpy as np
+from PIL import Image
+from pydantic import BaseModel, ConfigDict
 
+from weakspot.core.bounds import Bounds, Count, NonNegative, NonNegativeInt, check_bounds
 from weakspot.core.errors import ConfigError, ModelError, UnavailableError
+from weakspot.core.registry import Sendable
 from weakspot.data.remote import asked_wait
+from weakspot.models.loading import LoadedOnce
+from weakspot.models.model_hash import model_id
+from weakspot.models.preprocessing import resize_shorter_side
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+MAX_WAIT_SECONDS = 60.0
+SILENCES = 10.0
+"""A whole answer may take this many times as long as a server may be silent."""
+WORTH_A_RETRY = frozenset({408, 425, 429, 500, 502, 503, 504})
+REFUSED = frozenset({401, 403})
+_OK = 200
+
+Seconds = Annotated[float, Bounds(ge=0.001)]
+Result = TypeVar("Result")
+File = tuple[str, bytes, str]
+Attempt = tuple[bytes | None, str, float | None]
+"""The answer; or None, why there is none, and the wait that the server asks for."""
+
+
+class Predictions(BaseModel, Generic[Result]):
+    """The whole answer of a service of ours; further fields are ignored."""
+
+    model_config = ConfigDict(frozen=True)
+
+    predictions: list[Result]
+
+
+class RequestRefusedError(ModelError):
+    """The server says that the request itself is wrong.
+
+    Args:
+        status: what it answered with.
+        said: the beginning of its answer.
+        where: the address as messages may show it.
+    """
+
+    def __init__(self, status: int, said: str, *, where: str) -> None:
+        self.status = status
+        self.said = said
+        super().__init__(
+            f"The endpoint answers with status {status}.",
+            where=where,
+            given=said[:200],
+            fix="Check url and request schema.",
+        )
+
+
+@dataclass(kw_only=True, eq=False)
+class Endpoint(Sendable):
+    """A service behind an address, asked by several threads at a time.
+
+    Args:
+        url: address that takes the POST requests; for OpenAI-compatible services up to and including the version, such as
+            `https://host/v1`.
+        version: anything that changes when the model behind the address does; the address alone cannot tell.
+        token_variable: name of the environment variable that holds the bearer token; the token itself is never written down.
+        timeout_seconds: for connecting, and for each wait for data.
+        n_retries: attempts after the first, on connection errors and on status 408, 425, 429 and 5xx.
+        first_wait_seconds: wait before the first retry, doubled from then on.
+        concurrency: requests under way at a time.
+    """
+
+    url: str
+    version: str = ""
+    token_variable: str | None = None
+    timeout_seconds: Seconds = 60.0
+    n_retries: NonNegativeInt = 3
+    first_wait_seconds: NonNegative = 0.5
+    concurrency: Count = 4
+
+    path: ClassVar[str] = ""
+    """What the address ends with, whether or not the url does."""
+
+    def __post_init__(self) -> None:
+        check_bounds(self, where="options", problems=self._problems())
+
+    def post(
+        self,
+        body: dict[str, Any],
+        *,
+        jitter: np.random.Generator,
+        files: Mapping[str, File] | None = None,
+    ) -> bytes:
+        """Send JSON, or a form if there are files, and return the body of the answer.
+
+        Args:
+            body: what is sent.
+            jitter: random part of the waits.
+            files: file name, content and media type by field.
+
+        Raises:
+            UnavailableError: if no attempt was answered.
+            RequestRefusedError: if the server says that the request itself is wrong.
+            ConfigError: if it says that the token is.
+        """
+        sent: dict[str, Any] = {"json": body} if files is None else {"data": body, "files": files}
+        return self._tried(
+            partial(_post, self._client, self.address, sent),
+            jitter,
+            failure="The endpoint did not answer",
+            where=self.where,
+            fix="Check that it runs; raise timeout_seconds or n_retries, or lower concurrency and batch_size.",
+        )
+
+    def fetch(self, address: str, *, jitter: np.random.Generator, max_bytes: int) -> bytes:
+        """Return the bytes at an address that an answer points at.
+
+        Raises:
+            UnavailableError: if no attempt was answered.
+            ModelError: if there is nothing, or too much.
+        """
+        return self._tried(
+            partial(_get, self._client, address, max_bytes),
+            jitter,
+            failure="The image that the endpoint made could not be fetched",
+            where=shown_address(address),
+        )
+
+    def ask_all(self, ask: Callable[..., Result], *columns: Any) -> list[Result]:
+        """Return what `ask` gives for each entry of the columns, in their order."""
+        with ThreadPoolExecutor(max_workers=self.concurrency) as pool:
+            return list(pool.map(ask, *columns))
+
+    def close(self) -> None:
+        if (client := vars(self).pop("_client", None)) is not None:
+            client.close()
+
+    @property
+    def address(self) -> str:
+        return address_with(self.url, self.path) if self.path else self.url
+
+    @property
+    def where(self) -> str:
+        """The address as messages may show it."""
+        return shown_address(self.address)
+
+    def _identity(self, kind: str, *parts: Any, model: str = "") -> str:
+        """Return `kind:host/path:model@hash`, the hash over the parts."""
+        address = urlsplit(self.url)
+        name = f"{address.hostname}{address.path}"
+        return model_id(kind, f"{name}:{model}" if model else name, self.url, *parts)
+
+    def _problems(self) -> list[str]:
+        return address_problems(self.url, self.token_variable)
+
+    def _tried(
+        self,
+        attempt: Callable[[], Attempt],
+        jitter: np.random.Generator,
+        *,
+        failure: str,
+        where: str,
+        fix: str | None = None,
+    ) -> bytes:
+        import httpx
+
+        reason = ""
+        for number in range(self.n_retries + 1):
+            asked: float | None = None
+            try:
+                answer, reason, asked = within(SILENCES * self.timeout_seconds, attempt)
+                if answer is not None:
+                    return answer
+            except TimeoutError as error:
+                reason = str(error)
+            except httpx.TransportError as error:
+                reason = f"{type(error).__name__}: {error}"
+            if number < self.n_retries:
+                time.sleep(wait_seconds(self.first_wait_seconds, number, asked, jitter))
+        raise UnavailableError(
+            f"{failure} in {self.n_retries + 1} attempts: {reason}", where=where, fix=fix
+        )
+
+    @LoadedOnce
+    def _client(self) -> Any:
+        import httpx
+
+        return httpx.Client(
+            headers=bearer_headers(self.token_variable),
+            timeout=self.timeout_seconds,
+            # A request that was given up keeps its connection for a while; the pool of threads bounds how many are under way.
+            limits=httpx.Limits(max_connections=None, max_keepalive_connections=self.concurrency),
+            follow_redirects=False,
+        )
+
+
+def wait_seconds(
+    first: float, attempt: int, asked: float | None, jitter: np.random.Generator
+) -> float:
+    """Return how long to wait after an attempt that failed: doubled from one to the next, and up to half of it again at random.
+
+    Args:
+        first: wait after the first attempt.
+        attempt: 0 for the first.
+        asked: what the server asked for, or None.
+        jitter: keeps many clients from coming back at the same instant.
+    """
+    grown = first * 2.0**attempt * (1.0 + 0.5 * float(jitter.random()))
+    return min(grown if asked is None else asked, MAX_WAIT_SECONDS)
+
+
+def _post(client: Any, url: str, sent: dict[str, Any]) -> Attempt:
+    import httpx
+
+    where = shown_address(url)
+    try:
+        response = client.post(url, **sent)
+    except (httpx.InvalidURL, UnicodeError) as error:
+        raise ConfigError("This is no address of an endpoint.", where="url", given=where) from error
+    status = response.status_code
+    if status == _OK:
+        return response.content, "", None
+    if status in WORTH_A_RETRY:
+        return None, f"status {status}", asked_wait(response.headers.get("Retry-After"))
+    if status in REFUSED:
+        raise ConfigError(
+            f"The endpoint refuses access with status {status}.",
+            where=where,
+            fix="Put a valid token into the environment variable that token_variable names.",
+        )
+    raise RequestRefusedError(status, response.text[:2000], where=where)
+
+
+def _get(client: Any, address: str, max_bytes: int) -> Attempt:
+    with client.stream("GET", address) as response:
+        if response.status_code in WORTH_A_RETRY:
+            return None, f"status {response.status_code}", None
+        if response.status_code != _OK:
+            raise ModelError(
+                f"Where the endpoint's image should be, the answer is status {response.status_code}.",
+                where=shown_address(address),
+            )
+        data = bytearray()
+        for block in response.iter_bytes():
+            data += block
+            if len(data) > max_bytes:
+                raise ModelError(
+                    f"The endpoint's image has more than {max_bytes} bytes.",
+                    where=shown_address(address),
+                )
+        return bytes(data), "", None
 
 
 def address_problems(url: str, token_variable: str | None) -> list[str]:
@@ -38,6 +284,11 @@ def address_problems(url: str, token_variable: str | None) -> list[str]:
     if token_variable is not None and address.scheme == "http" and address.hostname not in LOOPBACK:
         problems.append("url: a token would travel unencrypted; use https")
     return problems
+
+
+def model_problems(model: str) -> list[str]:
+    is_name = isinstance(model, str) and model.strip()
+    return [] if is_name else ["model: must be the name of a model"]
 
 
 def shown_address(url: str) -> str:
@@ -74,48 +325,23 @@ def address_with(url: str, path: str) -> str:
     return address._replace(path=own if own.endswith(path) else own + path).geturl()
 
 
-def client_of(*, token_variable: str | None, timeout_seconds: float, concurrency: int) -> Any:
-    """Return a client that sends the token of an environment variable, follows no redirect, and opens few connections."""
-    import httpx
-
-    return httpx.Client(
-        headers=bearer_headers(token_variable),
-        timeout=timeout_seconds,
-        # A request that was given up keeps its connection for a while; callers bound how many are under way.
-        limits=httpx.Limits(max_connections=None, max_keepalive_connections=concurrency),
-        follow_redirects=False,
-    )
-
-
-Given = TypeVar("Given")
-File = tuple[str, bytes, str]
-SILENCES = 10.0
-"""A whole answer may take this many times as long as a server may be silent."""
-USUAL_SILENCE_SECONDS = 60.0
-
-
-def seconds_for_all(client: Any) -> float:
-    silence = client.timeout.read
-    return SILENCES * (USUAL_SILENCE_SECONDS if silence is None else float(silence))
-
-
-def within(seconds: float, call: Callable[[], Given]) -> Given:
+def within(seconds: float, call: Callable[[], Result]) -> Result:
     """Return what a call gives, or its error; one that takes longer is left to itself in a thread that ends with the process.
 
     Raises:
         TimeoutError: if it takes longer.
     """
-    given: queue.SimpleQueue[tuple[Given | None, BaseException | None]] = queue.SimpleQueue()
+    outcome: queue.SimpleQueue[tuple[Result | None, BaseException | None]] = queue.SimpleQueue()
 
     def run() -> None:
         try:
-            given.put((call(), None))
+            outcome.put((call(), None))
         except BaseException as error:  # noqa: BLE001 - it is raised where the result is waited for
-            given.put((None, error))
+            outcome.put((None, error))
 
     threading.Thread(target=run, name="weakspot-request", daemon=True).start()
     try:
-        result, error = given.get(timeout=seconds)
+        result, error = outcome.get(timeout=seconds)
     except queue.Empty:
         raise TimeoutError(f"the answer was not complete after {seconds:g} s") from None
     if error is not None:
@@ -123,191 +349,14 @@ def within(seconds: float, call: Callable[[], Given]) -> Given:
     return result  # type: ignore[return-value]  # there is no error, so this is what the call gave
 
 
-WORTH_A_RETRY = frozenset({408, 425, 429, 500, 502, 503, 504})
-REFUSED = frozenset({401, 403})
-_OK = 200
+def smaller(image: Image.Image, side: int | None) -> Image.Image:
+    """Return an image in RGB with its shorter side at most so long, if a side is given."""
+    sent = image.convert("RGB")
+    return sent if side is None or min(sent.size) <= side else resize_shorter_side(sent, side)
 
 
-class RequestRefusedError(ModelError):
-    """The server says that the request itself is wrong.
-
-    Args:
-        status: what it answered with.
-        said: the beginning of its answer.
-        where: the address as messages may show it.
-    """
-
-    def __init__(self, status: int, said: str, *, where: str) -> None:
-        self.status = status
-        self.said = said
-        super().__init__(
-            f"The endpoint answers with status {status}.",
-            where=where,
-            given=said[:200],
-            fix="Check url and request schema.",
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Retries:
-    """How often and how soon a request is repeated.
-
-    Args:
-        n_retries: attempts after the first.
-        first_wait_seconds: wait before the first retry; it doubles from then on, and up to half of it again is added at random.
-        longest_wait_seconds: no wait is longer, whatever the server asks for.
-        sleep: waits.
-    """
-
-    n_retries: int = 5
-    first_wait_seconds: float = 0.5
-    longest_wait_seconds: float = 60.0
-    sleep: Callable[[float], None] = time.sleep
-
-    def post(
-        self,
-        client: Any,
-        url: str,
-        body: dict[str, Any],
-        *,
-        jitter: np.random.Generator,
-        where: str,
-        files: Mapping[str, File] | None = None,
-    ) -> bytes:
-        """Send JSON, or a form if there are files, and return the body of the answer.
-
-        Args:
-            client: an httpx client.
-            url: address.
-            body: what is sent.
-            jitter: random part of the waits.
-            where: the address as messages may show it.
-            files: file name, content and media type by field.
-
-        Raises:
-            UnavailableError: if no attempt was answered.
-            RequestRefusedError: if the server says that the request itself is wrong.
-            ConfigError: if it says that the token is.
-        """
-        reason = ""
-        for attempt in range(self.n_retries + 1):
-            answer, reason, asked = _attempt(client, url, body, where=where, files=files)
-            if answer is not None:
-                return answer
-            if attempt < self.n_retries:
-                self.sleep(self.wait_seconds(attempt, asked, jitter))
-        raise UnavailableError(
-            f"The endpoint did not answer in {self.n_retries + 1} attempts: {reason}",
-            where=where,
-            fix="Check that it runs; raise timeout_seconds or n_retries, or lower concurrency and batch_size.",
-        )
-
-    def wait_seconds(self, attempt: int, asked: float | None, jitter: np.random.Generator) -> float:
-        """Return how long to wait after an attempt that failed.
-
-        Args:
-            attempt: 0 for the first.
-            asked: what the server asked for, or None.
-            jitter: keeps many clients from coming back at the same instant.
-        """
-        grown = self.first_wait_seconds * 2.0**attempt * (1.0 + 0.5 * float(jitter.random()))
-        return min(grown if asked is None else asked, self.longest_wait_seconds)
-
-
-def _attempt(
-    client: Any,
-    url: str,
-    body: dict[str, Any],
-    *,
-    where: str,
-    files: Mapping[str, File] | None,
-) -> tuple[bytes | None, str, float | None]:
-    """Return the answer; or None, why there is none, and the wait that the server asks for."""
-    import httpx
-
-    sent: dict[str, Any] = {"json": body} if files is None else {"data": body, "files": files}
-    try:
-        response = within(seconds_for_all(client), lambda: client.post(url, **sent))
-    except TimeoutError as error:
-        return None, str(error), None
-    except httpx.TransportError as error:
-        return None, f"{type(error).__name__}: {error}", None
-    except (httpx.InvalidURL, UnicodeError) as error:
-        raise ConfigError("This is no address of an endpoint.", where="url", given=where) from error
-    if response.status_code == _OK:
-        return response.content, "", None
-    if response.status_code in WORTH_A_RETRY:
-        return (
-            None,
-            f"status {response.status_code}",
-            asked_wait(response.headers.get("Retry-After")),
-        )
-    if response.status_code in REFUSED:
-        raise ConfigError(
-            f"The endpoint refuses access with status {response.status_code}.",
-            where=where,
-            fix="Put a valid token into the environment variable that token_variable names.",
-        )
-    raise RequestRefusedError(response.status_code, response.text[:2000], where=where)
-
-
-def fetch_bytes(
-    client: Any, address: str, *, retries: Retries, jitter: np.random.Generator, most_bytes: int
-) -> bytes:
-    """Return the bytes at an address.
-
-    Args:
-        client: an httpx client.
-        address: where they are.
-        retries: how often and how soon it is tried again.
-        jitter: random part of the waits.
-        most_bytes: more is refused while it comes in.
-
-    Raises:
-        UnavailableError: if no attempt was answered.
-        ModelError: if there is nothing, or too much.
-    """
-    reason = ""
-    for attempt in range(retries.n_retries + 1):
-        data, reason = _fetch_in_time(client, address, most_bytes)
-        if data is not None:
-            return data
-        if attempt < retries.n_retries:
-            retries.sleep(retries.wait_seconds(attempt, None, jitter))
-    raise UnavailableError(
-        f"The image that the endpoint made could not be fetched in {retries.n_retries + 1} attempts: {reason}",
-        where=shown_address(address),
-    )
-
-
-def _fetch_in_time(client: Any, address: str, most_bytes: int) -> tuple[bytes | None, str]:
-    try:
-        return within(seconds_for_all(client), lambda: _fetch(client, address, most_bytes))
-    except TimeoutError as error:
-        return None, str(error)
-
-
-def _fetch(client: Any, address: str, most_bytes: int) -> tuple[bytes | None, str]:
-    """Return the bytes; or None and why there are none."""
-    import httpx
-
-    try:
-        with client.stream("GET", address) as response:
-            if response.status_code in WORTH_A_RETRY:
-                return None, f"status {response.status_code}"
-            if response.status_code != _OK:
-                raise ModelError(
-                    f"Where the endpoint's image should be, the answer is status {response.status_code}.",
-                    where=shown_address(address),
-                )
-            data = bytearray()
-            for block in response.iter_bytes():
-                data += block
-                if len(data) > most_bytes:
-                    raise ModelError(
-                        f"The endpoint's image has more than {most_bytes} bytes.",
-                        where=shown_address(address),
-                    )
-            return bytes(data), ""
-    except httpx.TransportError as error:
-        return None, f"{type(error).__name__}: {error}"
+def encoded(image: Image.Image, **options: Any) -> bytes:
+    """Return the bytes of an image file; the options are those of `Image.save`."""
+    stream = io.BytesIO()
+    image.save(stream, **options)
+    return stream.getvalue()
