@@ -52,7 +52,7 @@ def test_blind_candidates__rare_values_count_more_and_predictions_have_no_part()
     samples = _samples({"colour": colour}, np.arange(84) < 9)
     (problem,) = unjudged_classes(samples.dataset, samples.rows)
     listed = AttributesDiscoverer(min_support=10).blind_candidates(samples, problem, seed=0)
-    weights = {one.found.rule.values[0]: one.weight for one in listed}
+    weights = {one[0].rule.values[0]: one[1] for one in listed}
     # Four samples are too few.
     assert weights == {"red": 1 / 8, "green": 1 / 4}
 

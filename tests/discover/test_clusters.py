@@ -43,12 +43,12 @@ def test_blind_candidates__the_clusters_stand_out_and_predictions_have_no_part()
         )
         for one in (samples, others)
     ]
-    assert [one.found.rule for one in listed[0]] == [one.found.rule for one in listed[1]]
-    best = sorted(listed[0], key=lambda one: -one.weight)[:3]
-    members = {tuple(one.found.members(samples).tolist()) for one in best}
+    assert [one[0].rule for one in listed[0]] == [one[0].rule for one in listed[1]]
+    best = sorted(listed[0], key=lambda one: -one[1])[:3]
+    members = {tuple(one[0].members(samples).tolist()) for one in best}
     assert {tuple(np.flatnonzero(kinds == kind).tolist()) for kind in (1, 2)} <= members
-    assert np.mean([one.weight for one in listed[0]]) == pytest.approx(1.0)
-    assert all(one.found.found_on == DataUse.nothing() for one in listed[0])
+    assert np.mean([one[1] for one in listed[0]]) == pytest.approx(1.0)
+    assert all(one[0].found_on == DataUse.nothing() for one in listed[0])
 
 
 def test_blind_candidates__too_few_samples_or_all_alike__none():

@@ -42,7 +42,7 @@ def _problem(samples):
 def test_blind_candidates__no_stop_words_class_words_or_near_constant_words__each_once():
     samples = _rainy()
     listed = WordsDiscoverer().blind_candidates(samples, _problem(samples), seed=0)
-    words = [one.found.rule.words for one in listed]
+    words = [one[0].rule.words for one in listed]
     assert len(set(words)) == len(words)
     # `brown` is said by all, `dog` is the class, `heavy bag` says more than `bag` and means the same samples.
     assert {
@@ -56,14 +56,14 @@ def test_blind_candidates__no_stop_words_class_words_or_near_constant_words__eac
         "car",
     } <= set(words)
     assert not {"brown", "dog", "brown dog", "a", "photo", "bag", "light", "in"} & set(words)
-    assert {one.weight for one in listed} == {1.0}
+    assert {one[1] for one in listed} == {1.0}
 
 
 def test_blind_candidates__words_of_the_class_name__left_out_though_not_all_say_them():
     captions = [f"a {('small dog', 'puppy')[row % 2]} near a bench" for row in range(60)]
     samples = _samples(captions, np.arange(60) % 5 == 0)
     listed = WordsDiscoverer().blind_candidates(samples, _problem(samples), seed=0)
-    assert {one.found.rule.words for one in listed} == {"small", "puppy"}
+    assert {one[0].rule.words for one in listed} == {"small", "puppy"}
 
 
 def test_blind_candidates__predictions_play_no_part():
@@ -74,14 +74,14 @@ def test_blind_candidates__predictions_play_no_part():
     )
     first, second = (
         [
-            one.found.slice_id
+            one[0].slice_id
             for one in WordsDiscoverer().blind_candidates(each, _problem(each), seed=0)
         ]
         for each in (samples, shuffled)
     )
     assert first == second
     listed = WordsDiscoverer().blind_candidates(samples, _problem(samples), seed=0)
-    assert {one.found.found_on.digest for one in listed} == {DataUse.nothing().digest}
+    assert {one[0].found_on.digest for one in listed} == {DataUse.nothing().digest}
 
 
 def test_blind_candidates__no_captions__none():
@@ -93,7 +93,7 @@ def test_blind_candidates__at_most_so_many__the_most_frequent():
     samples = _rainy()
     few = WordsDiscoverer(max_candidates=2)
     listed = few.blind_candidates(samples, _problem(samples), seed=0)
-    assert {one.found.rule.words for one in listed} <= {"rain", "heavy", "home", "bench", "car"}
+    assert {one[0].rule.words for one in listed} <= {"rain", "heavy", "home", "bench", "car"}
     assert len(listed) == 2
 
 

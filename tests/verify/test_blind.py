@@ -8,7 +8,6 @@ from weakspot.core.failures import FailureCriterion, class_problems
 from weakspot.core.rules import ColumnRule
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
-from weakspot.discover.family_tests import BlindCandidate
 from weakspot.verify.blind import judge_blind
 
 CRITERION = FailureCriterion()
@@ -37,7 +36,7 @@ def _candidate(class_name, column, method="values"):
     found = FailureSlice(
         class_name=class_name, rule=rule, method=method, found_on=DataUse.nothing()
     )
-    return BlindCandidate(found=found)
+    return found, 1.0
 
 
 def _classes(samples, columns=("early", "odd")):

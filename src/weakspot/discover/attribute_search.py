@@ -107,14 +107,13 @@ def find_standing_out(
     passed = p_values <= max_p
     places, p_values = places[passed], p_values[passed]
     added_ps = np.where(found.orders[places] == 1, p_values, 0.0)
-    keys = _Keys(found)
     is_needed = np.ones(len(places), dtype=np.bool_)
     for dropped in range(found.attributes.shape[1]):
         is_longer = (found.orders[places] > max(dropped, 1)) & is_needed
         own = np.flatnonzero(is_longer)
         if not len(own):
             continue
-        against, factor = _against_shorter(found, keys, places[own], dropped)
+        against, factor = _against_shorter(found, places[own], dropped)
         is_needed[own] = against * factor <= refine_p
         added_ps[own] = np.maximum(against, added_ps[own])
     return StandingOut(
@@ -123,11 +122,10 @@ def find_standing_out(
 
 
 def _against_shorter(
-    found: Combinations, keys: "_Keys", places: IntArray, dropped: int
+    found: Combinations, places: IntArray, dropped: int
 ) -> tuple[DoubleArray, AnyArray]:
     """Return p-values against the rest of the combination without one value, and how many values could have been added to it."""
-    kept = [slot for slot in range(found.attributes.shape[1]) if slot != dropped]
-    shorter = keys.places(found.attributes[places][:, kept], found.codes[places][:, kept])
+    shorter = found.without(places, dropped)
     failed, n_inside = found.failed_inside[places], found.n_inside[places]
     p_values = fisher_ps(
         failed,
@@ -141,34 +139,6 @@ def _against_shorter(
         found.attributes[shorter] >= 0, n_values[np.maximum(found.attributes[shorter], 0)], 0
     )
     return p_values, len(singles) - used.sum(axis=1)
-
-
-class _Keys:
-    """Finds combinations by their values."""
-
-    def __init__(self, found: Combinations) -> None:
-        self._n_codes = int(found.codes.max(initial=0)) + 1
-        self._n_values = (int(found.attributes.max(initial=0)) + 1) * self._n_codes + 1
-        keys = self._of(found.attributes, found.codes)
-        self._order = np.argsort(keys, kind="stable")
-        self._sorted = keys[self._order]
-
-    def _of(self, attributes: AnyArray, codes: AnyArray) -> IntArray:
-        values = np.where(
-            attributes >= 0, attributes.astype(np.int64) * self._n_codes + codes + 1, 0
-        )
-        keys = np.zeros(len(values), dtype=np.int64)
-        for slot in range(values.shape[1]):
-            keys = keys * self._n_values + values[:, slot]
-        return keys
-
-    def places(self, attributes: AnyArray, codes: AnyArray) -> IntArray:
-        """Return where combinations of at most two values [m, 2], the first slots first, are among all."""
-        unused = np.full((len(attributes), 1), -1, dtype=np.int64)
-        keys = self._of(
-            np.concatenate([attributes, unused], axis=1), np.concatenate([codes, unused], axis=1)
-        )
-        return self._order[np.searchsorted(self._sorted, keys)]
 
 
 def absent_codes(values: tuple[str, ...], codes: AnyArray) -> BoolArray:
@@ -432,18 +402,3 @@ class Finding:
     chance: float
     evidence: float
     is_picked: bool = True
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class SearchResult:
-    """What was found in one class.
-
-    Args:
-        findings: those that account for failures in the order in which they were picked, then all others that stand out.
-        n_considered: combinations that enough samples have.
-        order: values in a combination, at most.
-    """
-
-    findings: tuple[Finding, ...]
-    n_considered: int
-    order: int

@@ -11,14 +11,13 @@ from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
-from pydantic import JsonValue
 
-from weakspot.core.arrays import AnyArray, BoolArray, DoubleArray, IntArray, generator
+from weakspot.core.arrays import AnyArray, BoolArray, DoubleArray, IntArray
 from weakspot.core.assistants import NO_ASSISTANTS, Assistants
 from weakspot.core.bounds import Bounds, Count, NonNegativeInt, PositiveFraction
 from weakspot.core.dataset import Dataset
-from weakspot.core.discoverers import ClassDiscoverer
-from weakspot.core.failures import ClassProblem, FailureCriterion, Side, class_problems
+from weakspot.core.discoverers import ClassDiscoverer, ClassSamples
+from weakspot.core.failures import ClassProblem, FailureCriterion, Side
 from weakspot.core.roles import Discovery
 from weakspot.core.rules import AllOfRule, ColumnRule
 from weakspot.core.run import ClassNote
@@ -29,7 +28,6 @@ from weakspot.discover.attribute_search import (
     CountedClass,
     Finding,
     Pool,
-    SearchResult,
     absent_codes,
     find_standing_out,
     keep_standing_out_in_groups,
@@ -50,13 +48,24 @@ class AttributeTable:
         names: the metadata columns.
         values: for every column its values, in alphabetical order.
         codes: [n, a] the place of the value among them plus one, 0 where the column says nothing.
+        shared: what people call values that several columns have: these do not speak for themselves.
         notes: why columns were left out.
     """
 
     names: tuple[str, ...]
     values: tuple[tuple[str, ...], ...]
     codes: AnyArray
+    shared: frozenset[str]
     notes: tuple[str, ...] = ()
+
+    @cached_property
+    def is_absent(self) -> AnyArray:
+        """Return which codes say that something is not there [a, c]."""
+        widest = max((len(words) for words in self.values), default=0) + 1
+        found = np.zeros((len(self.names), widest), dtype=np.bool_)
+        for place, words in enumerate(self.values):
+            found[place, : len(words) + 1] = absent_codes(words, self.codes[:, place])
+        return found
 
 
 def attribute_table(
@@ -92,6 +101,10 @@ def attribute_table(
         names=tuple(name for name, _, _ in kept),
         values=tuple(values for _, values, _ in kept),
         codes=codes,
+        shared=shared_values(
+            [shown_as(dataset.table, name, value)[1] for value in values]
+            for name, values, _ in kept
+        ),
         notes=tuple(notes),
     )
 
@@ -257,21 +270,20 @@ def _unlisted(text: str) -> Wording:
 def _built_in() -> dict[tuple[str, str], Wording]:
     found: dict[tuple[str, str], Wording] = {}
     for attribute in built_in_attributes():
-        for value in attribute.values:
-            first = value.wordings[0]
+        for value, wordings in attribute.values.items():
+            first = wordings[0]
             starts_well = first.split()[0] in PREPOSITIONS
             wording = {
-                "adjective": Wording(shown=value.value, adjective=first),
-                "place": Wording(shown=first if starts_well else value.value, after=first),
-                "look": Wording(shown=value.value, look=first),
-            }.get(attribute.slot, Wording(shown=value.value, apart=value.value))
-            found |= {
-                (name, value.value.lower()): wording for name in (attribute.name, *attribute.also)
-            }
+                "adjective": Wording(shown=value, adjective=first),
+                "place": Wording(shown=first if starts_well else value, after=first),
+                "look": Wording(shown=value, look=first),
+            }.get(attribute.slot, Wording(shown=value, apart=value))
+            found |= {(name, value.lower()): wording for name in (attribute.name, *attribute.also)}
     return found
 
 
 ALL_CLASSES = "all classes"
+NOTHING_TO_COMPARE = "There is nothing to compare: no metadata column can be used as an attribute. Assign attributes, or add columns."
 MIN_PER_SIDE = 2
 MAX_ORDER = 3
 MAX_CONSIDERED = 4_000_000
@@ -329,11 +341,8 @@ class AttributesDiscoverer(ClassDiscoverer):
 
         A slice is rarely a third of its class, and a frequent value has more power anyway.
         """
-        table = attribute_table(
-            samples.dataset, problem.rows, tuple(self.columns), max_values=self.max_values
-        )
-        own = replace(samples, rows=problem.rows)
-        slicing = _Slicing(own, table, {**self.parameters, "seed": seed}, DataUse.nothing())
+        table = self._table(samples.dataset, problem.rows)
+        of = self.class_samples(samples, problem, DataUse.nothing(), seed=seed)
         most = len(problem.rows) - self.min_support
         counted = [
             ((attribute, code), int(np.count_nonzero(table.codes[:, attribute] == code)))
@@ -341,7 +350,7 @@ class AttributesDiscoverer(ClassDiscoverer):
             for code in range(1, len(words) + 1)
         ]
         return tuple(
-            BlindCandidate(found=slicing.value_of(problem, pair, n_inside), weight=n_inside**-0.5)
+            (self._slice(of, table, (pair,), n_inside), n_inside**-0.5)
             for pair, n_inside in counted
             if self.min_support <= n_inside <= most
         )
@@ -358,68 +367,57 @@ class AttributesDiscoverer(ClassDiscoverer):
 
         Those that account for failures which no other one explains come first, those least likely by chance first among them.
         """
-        del assistants
-        table = attribute_table(
-            samples.dataset, samples.rows, tuple(self.columns), max_values=self.max_values
-        )
+        table = self._table(samples.dataset, samples.rows)
         notes = [ClassNote(class_name=ALL_CLASSES, note=note) for note in table.notes]
-        ranked: list[tuple[bool, float, float, FailureSlice]] = []
+        ranked: list[tuple[tuple[bool, float, float], FailureSlice]] = []
         n_considered = 0
-        slicing = _Slicing(samples, table, {**self.parameters, "seed": seed}, DataUse.of(samples))
-        for problem in class_problems(samples.dataset, samples.rows, criterion):
-            found = self._search(problem, slicing, seed)
-            if isinstance(found, str):
-                notes.append(ClassNote(class_name=problem.title, note=found))
-                continue
-            n_considered += found.n_considered
-            kept = [finding for finding in found.findings if finding.chance <= self.max_chance]
-            ranked += [
-                (
-                    not finding.is_picked,
-                    finding.chance,
-                    -finding.evidence,
-                    slicing.slice_of(problem, finding),
+        for of in self.classes(samples, criterion, seed=seed, assistants=assistants):
+            note = obstacle(of.problem, min_failures=MIN_PER_SIDE, min_right=MIN_PER_SIDE)
+            if note or not table.names:
+                notes.append(
+                    ClassNote(class_name=of.problem.title, note=note or NOTHING_TO_COMPARE)
                 )
-                for finding in kept
-            ]
+                continue
+            findings, n_counted, order = self._search(of, table)
+            n_considered += n_counted
+            kept = [finding for finding in findings if finding.chance <= self.max_chance]
+            for one in kept:
+                slice_ = self._slice(of, table, one.values, one.n_inside, one.gap, one.chance)
+                ranked.append(((not one.is_picked, one.chance, -one.evidence), slice_))
             notes += [
-                ClassNote(class_name=problem.title, note=note)
-                for note in self._remarks(problem, found, len(kept))
+                ClassNote(class_name=of.problem.title, note=remark)
+                for remark in self._remarks(of.problem, n_counted, order, len(kept))
             ]
-        ranked.sort(key=lambda entry: entry[:3])
-        return Discovery(
-            slices=tuple(entry[3] for entry in ranked),
-            notes=tuple(notes),
-            n_considered=n_considered,
-        )
+        ranked.sort(key=lambda entry: entry[0])
+        slices = tuple(slice_ for _, slice_ in ranked)
+        return Discovery(slices=slices, notes=tuple(notes), n_considered=n_considered)
 
-    def _search(self, problem: ClassProblem, slicing: "_Slicing", seed: int) -> SearchResult | str:
-        note = obstacle(problem, min_failures=MIN_PER_SIDE, min_right=MIN_PER_SIDE)
-        if note:
-            return note
-        if not slicing.table.names:
-            return "There is nothing to compare: no metadata column can be used as an attribute. Assign attributes, or add columns."
+    def _table(self, dataset: Dataset, rows: IntArray) -> AttributeTable:
+        return attribute_table(dataset, rows, tuple(self.columns), max_values=self.max_values)
+
+    def _search(self, of: ClassSamples, table: AttributeTable) -> tuple[list[Finding], int, int]:
+        problem, rows = of.problem, of.samples.rows
         # Shuffles are dealt out to samples by place, so places must not depend on the order of the table.
-        order = np.argsort(
-            np.array(slicing.samples.dataset.sample_ids(problem.rows)), kind="stable"
-        )
+        order = np.argsort(np.array(of.samples.dataset.sample_ids(problem.rows)), kind="stable")
+        sorter = np.argsort(rows, kind="stable")
+        places = sorter[np.searchsorted(rows, problem.rows[order], sorter=sorter)]
         return self.search(
-            slicing.codes(problem.rows[order]),
+            table.codes[places],
             problem.failed[order],
-            generator(seed, self.method, problem.title),
+            self.random(of),
             None if problem.groups is None else problem.groups[order],
-            is_absent=slicing.is_absent,
+            is_absent=table.is_absent,
         )
 
-    def _remarks(self, problem: ClassProblem, found: SearchResult, n_kept: int) -> list[str]:
+    def _remarks(self, problem: ClassProblem, n_counted: int, order: int, n_kept: int) -> list[str]:
         remarks = []
-        if found.order < self.max_order:
+        if order < self.max_order:
             remarks.append(
-                f"There are too many combinations; only those of at most {found.order} values were counted."
+                f"There are too many combinations; only those of at most {order} values were counted."
             )
         if not n_kept:
             remarks.append(
-                f"Among {found.n_considered} combinations of attribute values that at least {self.min_support} samples have, none "
+                f"Among {n_counted} combinations of attribute values that at least {self.min_support} samples have, none "
                 f"stands out with failures ({problem.n_failed} of {len(problem.rows)} samples failed)."
             )
         return remarks
@@ -432,8 +430,10 @@ class AttributesDiscoverer(ClassDiscoverer):
         groups: IntArray | None = None,
         *,
         is_absent: AnyArray | None = None,
-    ) -> SearchResult:
-        """Search the samples of a class.
+    ) -> tuple[list[Finding], int, int]:
+        """Return what stands out in a class, how many combinations enough samples have, and how many values were combined at most.
+
+        What accounts for failures comes first, in the order in which it was picked.
 
         Args:
             codes: [n, a].
@@ -466,7 +466,7 @@ class AttributesDiscoverer(ClassDiscoverer):
             self._finding(counted, int(pool.places[place]), draws, is_picked=number < len(picked))
             for number, place in enumerate(chosen[: self.max_slices])
         ]
-        return SearchResult(findings=tuple(findings), n_considered=len(counted.found), order=order)
+        return findings, len(counted.found), order
 
     def _picked(self, counted: CountedClass, pool: Pool) -> list[int]:
         """Return, in turn, the place in the pool of what accounts best for the failures that those before it do not explain."""
@@ -518,85 +518,36 @@ class AttributesDiscoverer(ClassDiscoverer):
             is_picked=is_picked,
         )
 
-
-class _Slicing:
-    """Turns findings into slices."""
-
-    def __init__(
+    def _slice(
         self,
-        samples: SampleSet,
+        of: ClassSamples,
         table: AttributeTable,
-        parameters: dict[str, JsonValue],
-        found_on: DataUse,
-    ) -> None:
-        self.samples, self.table = samples, table
-        self._parameters = parameters
-        self._found_on = found_on
-        columns = zip(table.names, table.values, strict=True)
-        self._shared = shared_values(
-            [
-                [shown_as(samples.dataset.table, name, one)[1] for one in words]
-                for name, words in columns
-            ]
-        )
-
-    @cached_property
-    def is_absent(self) -> AnyArray:
-        """Return which codes say that something is not there [a, c]."""
-        widest = max((len(words) for words in self.table.values), default=0) + 1
-        found = np.zeros((len(self.table.names), widest), dtype=np.bool_)
-        for place, words in enumerate(self.table.values):
-            found[place, : len(words) + 1] = absent_codes(words, self.table.codes[:, place])
-        return found
-
-    def codes(self, rows: IntArray) -> AnyArray:
-        """Return the codes [n, a] of some rows of the sample set."""
-        places = np.argsort(self.samples.rows, kind="stable")
-        return self.table.codes[places[np.searchsorted(self.samples.rows, rows, sorter=places)]]
-
-    def slice_of(self, problem: ClassProblem, finding: Finding) -> FailureSlice:
-        found = self._named(problem, finding.values, finding.gap)
-        update = {
-            "strength": finding.gap,
-            "strength_p": finding.chance,
-            "n_found": finding.n_inside,
-        }
-        return found.model_copy(update=update)
-
-    def value_of(self, problem: ClassProblem, pair: tuple[int, int], n_inside: int) -> FailureSlice:
-        """Return the slice of one value (attribute, code), of which nobody knows whether it fails."""
-        return self._named(problem, (pair,), 0.0).model_copy(update={"n_found": n_inside})
-
-    def _named(
-        self, problem: ClassProblem, values: Sequence[tuple[int, int]], score: float
+        values: Sequence[tuple[int, int]],
+        n_inside: int,
+        gap: float | None = None,
+        chance: float | None = None,
     ) -> FailureSlice:
+        """Return the slice of some values (attribute, code); without a gap nobody knows whether it fails."""
+        problem, dataset = of.problem, of.samples.dataset
         pairs = [
-            (self.table.names[attribute], self.table.values[attribute][code - 1])
+            (table.names[attribute], table.values[attribute][code - 1])
             for attribute, code in values
         ]
         rules = tuple(ColumnRule(column=column, values=(value,)) for column, value in pairs)
-        table = self.samples.dataset.table
-        wordings = [
-            worded(*shown_as(table, column, value), shared=self._shared) for column, value in pairs
-        ]
         phrase, contrast = name_words(
-            problem.class_name, wordings, is_absent=problem.side is Side.ABSENT
+            problem.class_name,
+            [worded(*shown_as(dataset.table, *pair), shared=table.shared) for pair in pairs],
+            is_absent=problem.side is Side.ABSENT,
         )
-        if not self.samples.dataset.has_images:
+        if not dataset.has_images:
             phrase = table_words(problem.title, pairs)
-        return FailureSlice(
-            class_name=problem.class_name,
-            side=problem.side,
-            rule=rules[0] if len(rules) == 1 else AllOfRule(rules=rules),
-            method=AttributesDiscoverer.method,
-            parameters=self._parameters,
-            found_on=self._found_on,
-            names=(
-                SliceName(
-                    phrase=phrase,
-                    contrast=contrast,
-                    score=score,
-                    describer=AttributesDiscoverer.method,
-                ),
-            ),
+        name = SliceName(phrase=phrase, contrast=contrast, score=gap or 0.0, describer=self.method)
+        return self.slice_of(
+            of,
+            rules[0] if len(rules) == 1 else AllOfRule(rules=rules),
+            strength=gap,
+            strength_p=chance,
+            n_found=n_inside,
+            names=(name,),
+            more={"seed": of.seed},
         )

@@ -86,9 +86,9 @@ class ClustersDiscoverer(ClassDiscoverer):
         """Return the clusters of one class with how much each stands out; what the classifier said is not asked for."""
         of = self.class_samples(samples, problem, DataUse.nothing(), seed=seed)
         return tuple(
-            BlindCandidate(
-                found=self.slice_of(of, self._rule(of, node), n_found=int(node.inside.sum())),
-                weight=node.weight,
+            (
+                self.slice_of(of, self._rule(of, node), n_found=int(node.inside.sum())),
+                node.weight,
             )
             for node in self.nodes_of(of)
         )

@@ -201,6 +201,27 @@ class Combinations:
         """Return how many values every combination has [m]."""
         return np.asarray((self.attributes >= 0).sum(axis=1), dtype=np.int64)
 
+    def keys(self, places: IntArray, *, dropped: int | None = None) -> IntArray:
+        """Return a number for each of some combinations [k], as it is or without one of its values."""
+        attributes, codes = self.attributes[places], self.codes[places]
+        width = int(self.codes.max(initial=0)) + 1
+        values = np.where(attributes >= 0, attributes.astype(np.int64) * width + codes + 1, 0)
+        if dropped is not None:
+            values = np.insert(np.delete(values, dropped, axis=1), MAX_ORDER - 1, 0, axis=1)
+        base = (int(self.attributes.max(initial=0)) + 1) * width + 1
+        return np.asarray((values[:, 0] * base + values[:, 1]) * base + values[:, 2])
+
+    @cached_property
+    def _by_key(self) -> tuple[IntArray, IntArray]:
+        keys = self.keys(np.arange(len(self)))
+        order = np.argsort(keys, kind="stable")
+        return order, keys[order]
+
+    def without(self, places: IntArray, dropped: int) -> IntArray:
+        """Return where some combinations are among all when one of their values is left out [k]."""
+        order, ordered = self._by_key
+        return order[np.searchsorted(ordered, self.keys(places, dropped=dropped))]
+
     def inside(self, codes: AnyArray, place: int) -> BoolArray:
         """Return which rows of codes [n, a] have all the values of one combination."""
         used = self.attributes[place] >= 0

@@ -37,19 +37,6 @@ class ErrorScores:
     threshold: DoubleArray
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ErrorScoreNull:
-    """How often shuffled predictions reach the scores of m phrases, the best threshold being chosen anew every time.
-
-    Args:
-        p_value: [m], for each phrase taken alone.
-        family_p: [m], for the best of all phrases: what to read when the phrase was picked out of the m.
-    """
-
-    p_value: DoubleArray
-    family_p: DoubleArray
-
-
 def error_scores(similarities: FloatArray, failed: BoolArray) -> ErrorScores:
     """Return exact Error Scores and best thresholds.
 
@@ -115,9 +102,10 @@ def error_score_null(
     n_permutations: int,
     generator: np.random.Generator,
     groups: IntArray | None = None,
-) -> ErrorScoreNull:
-    """Return how often shuffled predictions score as well, for each phrase and for the best of all phrases.
+) -> tuple[DoubleArray, DoubleArray]:
+    """Return how often shuffled predictions score as well as each phrase [m]: with that phrase, and with the best of all phrases.
 
+    The second is what to read when the phrase was picked out of the m. The best threshold is chosen again for every shuffle.
     Every phrase's samples are sorted once; a shuffle costs one pass. The observed predictions count as one of the shuffles, so no
     p-value is zero and each keeps its level.
 
@@ -145,10 +133,8 @@ def error_score_null(
     sums = _in_threads(lambda row: _shuffled_sums(row, shuffles, int(failed.sum())), list(values))
     found = np.stack(sums) if sums else np.zeros((0, 1 + n_permutations), dtype=np.int64)
     best = found.max(axis=0, initial=0)
-    return ErrorScoreNull(
-        p_value=np.asarray(np.mean(found >= found[:, :1], axis=1), dtype=np.float64),
-        family_p=np.asarray(np.mean(best >= found[:, :1], axis=1), dtype=np.float64),
-    )
+    single, family = (np.mean(reached >= found[:, :1], axis=1) for reached in (found, best))
+    return np.asarray(single, dtype=np.float64), np.asarray(family, dtype=np.float64)
 
 
 def _check(similarities: FloatArray, failed: BoolArray) -> FloatArray:

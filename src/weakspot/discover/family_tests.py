@@ -2,8 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -14,18 +13,8 @@ from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
 from weakspot.core.statistics import log_ratios
 
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class BlindCandidate:
-    """A rule that was made without predictions.
-
-    Args:
-        found: the slice; `found_on` is `DataUse.nothing()`.
-        weight: how much of the error rate it may use, compared with others of its method and class.
-    """
-
-    found: FailureSlice
-    weight: float = 1.0
+BlindCandidate = tuple[FailureSlice, float]
+"""A slice whose rule was made without predictions, and how much of the error rate it may use beside others of its method and class."""
 
 
 @runtime_checkable
@@ -49,20 +38,8 @@ HOPELESS = 0.1
 """Beyond this chance, after the fewest draws, no more are made: nobody acts on whether it is 0.2 or 0.21."""
 ROUNDING = 1e-9
 MAX_KNOWN = 64
-_KNOWN: dict[bytes, "FamilyTest"] = {}
+_KNOWN: dict[bytes, tuple[DoubleArray, DoubleArray]] = {}
 """What was asked last: finding and verifying ask the same of the same samples."""
-
-
-class FamilyTest(NamedTuple):
-    """P-values of all memberships of a family [m].
-
-    Args:
-        own: of each by itself.
-        among_all: chance that any membership of the family stands out as much when there is nothing to find.
-    """
-
-    own: DoubleArray
-    among_all: DoubleArray
 
 
 def family_test(
@@ -70,8 +47,10 @@ def family_test(
     groups: IntArray | None,
     insides: Sequence[BoolArray],
     weights: Sequence[float] | AnyArray,
-) -> FamilyTest:
+) -> tuple[DoubleArray, DoubleArray]:
     """Test whether failures are more frequent inside than outside, for a family of memberships that predictions did not choose.
+
+    Returns p-values [m] of each membership by itself, and the chances [m] that any membership of the family stands out as much.
 
     Args:
         failed: which samples failed [n].
@@ -81,8 +60,8 @@ def family_test(
 
     >>> failed = np.arange(20) < 5
     >>> inside = [np.arange(20) < 5, np.arange(20) % 2 == 0]
-    >>> found = family_test(failed, None, inside, [1.0, 1.0])
-    >>> found.own.round(4).tolist(), (found.own <= found.among_all).all()
+    >>> own, among_all = family_test(failed, None, inside, [1.0, 1.0])
+    >>> own.round(4).tolist(), (own <= among_all).all()
     ([0.0001, 0.5], np.True_)
     """
     key = _digest(failed, groups, *insides, np.asarray(weights, dtype=np.float64))
@@ -105,11 +84,11 @@ def _family_test(
     groups: IntArray | None,
     insides: Sequence[BoolArray],
     weights: Sequence[float] | AnyArray,
-) -> FamilyTest:
+) -> tuple[DoubleArray, DoubleArray]:
     test = GroupTest(failed, groups)
     own = np.array(test.p_values(insides))
     if len(own) < 2:  # noqa: PLR2004 - a family of one
-        return FamilyTest(own, own)
+        return own, own
     members = np.stack([test.shares(inside) for inside in insides])
     shares = np.log(np.asarray(weights, dtype=np.float64) / np.sum(weights))
     measure = _grouped_measure(test, members) if test.has_groups else _ratio_measure(test, members)
@@ -131,7 +110,7 @@ def _family_test(
     # Draws cannot show smaller chances than one in so many; where even the sum of all chances is smaller, that sum is the answer.
     bound = own * np.exp(-shares)
     among_all = np.where(reached == 0, np.minimum(bound, drawn_p), drawn_p)
-    return FamilyTest(own, np.asarray(np.maximum(among_all, own)))
+    return own, np.asarray(np.maximum(among_all, own))
 
 
 def _ratio_measure(test: GroupTest, members: DoubleArray) -> Callable[[DoubleArray], DoubleArray]:

@@ -294,14 +294,14 @@ class HypothesisDiscoverer(ClassDiscoverer):
         if not self.n_permutations:
             return [None] * len(similarities)
         draws = generator(seed, self.method, problem.title)
-        null = error_score_null(
+        chances, _ = error_score_null(
             similarities,
             problem.failed,
             n_permutations=self.n_permutations,
             generator=draws,
             groups=problem.groups,
         )
-        return [float(value) for value in null.p_value]
+        return [float(value) for value in chances]
 
 
 def _speak(

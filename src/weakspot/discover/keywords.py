@@ -6,7 +6,7 @@ and the suggestions of Lee and others, *Clarify* (2024). `docs/reference/methods
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -36,26 +36,10 @@ from weakspot.words.captions import Caption, built_in_vocabulary, counted, noun_
 from weakspot.words.wordnet import everyday_lemma, is_known
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Captions:
-    """What is known.
-
-    Args:
-        by_row: captions by row of the data set; rows without one are missing.
-        problem: why there are none, or an empty text.
-    """
-
-    by_row: Mapping[int, str] = field(default_factory=dict)
-    problem: str = ""
-
-    def of(self, rows: IntArray) -> list[str]:
-        return [self.by_row.get(int(row), "") for row in rows]
-
-
 def read_captions(
     samples: SampleSet, wanted: Sequence[IntArray], *, column: str, ask: CaptionRows | None
-) -> Captions:
-    """Return the captions of the wanted rows: from the column if it holds any, else from whoever can be asked.
+) -> tuple[dict[int, str], str]:
+    """Return the captions of the wanted rows, from the column if it holds any, else from the captioner; and why there are none.
 
     Args:
         samples: where the rows are.
@@ -66,16 +50,14 @@ def read_captions(
     rows = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *wanted]))
     given = _from_column(samples, rows, column)
     if given or ask is None or not len(rows):
-        return Captions(by_row=given)
+        return given, ""
     try:
         answers = ask(rows)
     except WeakspotError as error:
-        return Captions(problem=f"The captioner could not be asked: {error}")
+        return {}, f"The captioner could not be asked: {error}"
     if len(answers) != len(rows):
-        return Captions(
-            problem=f"The captioner gave {len(answers)} captions for {len(rows)} samples."
-        )
-    return Captions(by_row=_speak(rows, answers))
+        return {}, f"The captioner gave {len(answers)} captions for {len(rows)} samples."
+    return _speak(rows, answers), ""
 
 
 def _from_column(samples: SampleSet, rows: IntArray, column: str) -> dict[int, str]:
@@ -318,17 +300,14 @@ def scored(
     family: list[float | None] = [None] * len(candidates)
     if n_permutations:
         part = _random_part(len(failed), draws)
-        null = error_score_null(
+        chances = error_score_null(
             similarities[:, part],
             failed[part],
             n_permutations=n_permutations,
             generator=draws,
             groups=None if groups is None else groups[part],
         )
-        single, family = (
-            [float(value) for value in null.p_value],
-            [float(value) for value in null.family_p],
-        )
+        single, family = (values.tolist() for values in chances)
     return tuple(
         Suggestion(
             keyword=candidate.keyword,
@@ -513,13 +492,13 @@ class KeywordsDiscoverer(ClassDiscoverer):
         assistants: Assistants,
     ) -> list[_ClassWords]:
         classes = list(self.classes(samples, criterion, seed=seed, assistants=assistants))
-        captions = read_captions(
+        captions, problem = read_captions(
             samples,
             [self._captioned_rows(of) for of in classes if not of.obstacle],
             column=self.caption_column,
             ask=assistants.captions,
         )
-        return [self._with_candidates(of, captions) for of in classes]
+        return [self._with_candidates(of, captions, problem) for of in classes]
 
     def _captioned_rows(self, of: ClassSamples) -> IntArray:
         problem = of.problem
@@ -533,15 +512,17 @@ class KeywordsDiscoverer(ClassDiscoverer):
         n_failures = max(min(half, len(failures)), self.max_captioned - len(others))
         return np.concatenate([failures[:n_failures], others[: self.max_captioned - n_failures]])
 
-    def _with_candidates(self, of: ClassSamples, captions: Captions) -> _ClassWords:
-        texts = captions.of(of.problem.rows)
+    def _with_candidates(
+        self, of: ClassSamples, captions: Mapping[int, str], problem: str
+    ) -> _ClassWords:
+        texts = [captions.get(row, "") for row in of.problem.rows.tolist()]
         has_caption = np.array([bool(text) for text in texts], dtype=np.bool_)
         plain = _ClassWords(of=of, candidates=(), has_caption=has_caption, notes=(of.obstacle,))
         if of.obstacle:
             return plain
         if candidates := self._candidates(of, texts, has_caption):
             return replace(plain, candidates=candidates, notes=())
-        told = f"{VOCABULARY_USED} {captions.problem}".strip()
+        told = f"{VOCABULARY_USED} {problem}".strip()
         return replace(plain, candidates=vocabulary_candidates(of.assistants.says), notes=(told,))
 
     def _candidates(

@@ -1,6 +1,6 @@
 """Words of captions that failures say more often than other samples: tested as they are, and as a plain table of frequencies."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,36 +24,6 @@ MIN_KEYWORDS = 20
 NO_CAPTIONS = "There are no captions: no metadata column {column!r} holds text."
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Keyword:
-    """A word, or neighbouring words.
-
-    Args:
-        words: lemmas.
-        inside: which samples' captions say it [n].
-    """
-
-    words: str
-    inside: BoolArray
-
-    @property
-    def n_words(self) -> int:
-        return self.words.count(" ") + 1
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class CaptionedClass:
-    """The samples of a class that have a caption.
-
-    Args:
-        problem: these samples, by sample id.
-        keywords: what enough of them say and enough do not, most frequent first.
-    """
-
-    problem: ClassProblem
-    keywords: tuple[Keyword, ...]
-
-
 def read_column(samples: SampleSet, column: str) -> CaptionIndex | None:
     """Return the captions of a metadata column; None if there is no such column, or it holds no text."""
     if column not in samples.dataset.metadata_names:
@@ -73,11 +43,11 @@ class CaptionWords(ClassDiscoverer):
 
     def captioned(
         self, samples: SampleSet, problem: ClassProblem, *, most: int | None = None
-    ) -> CaptionedClass | None:
-        """Return the words of a class: neither stop words, nor those of its own name, nor what nearly all captions say.
+    ) -> tuple[ClassProblem, dict[str, BoolArray]] | None:
+        """Return the samples of a class that have a caption, by sample id, and which of them say each word, most frequent first.
 
-        Of keywords that the same captions say, the longest stands for all. Very large classes get fewer, so that tests fit into
-        memory. None where no column holds captions.
+        Stop words, those of its own name, and what nearly all captions say are left out. Of keywords that the same captions say, the
+        longest stands for all. Very large classes get fewer, so that tests fit into memory. None where no column holds captions.
         """
         index = read_column(samples, self.caption_column)
         if index is None:
@@ -98,13 +68,13 @@ class CaptionWords(ClassDiscoverer):
             key=lambda keyword: (-counts[keyword], -keyword.count(" "), keyword),
         )
         affordable = max(MIN_KEYWORDS, MAX_CELLS // max(len(texts), 1))
-        kept: dict[bytes, Keyword] = {}
+        kept: dict[bytes, tuple[str, BoolArray]] = {}
         for keyword in usable:
             inside = index.say(keyword, own.rows)
-            kept.setdefault(np.packbits(inside).tobytes(), Keyword(words=keyword, inside=inside))
+            kept.setdefault(np.packbits(inside).tobytes(), (keyword, inside))
             if len(kept) >= (affordable if most is None else min(most, affordable)):
                 break
-        return CaptionedClass(problem=own, keywords=tuple(kept.values()))
+        return own, dict(kept.values())
 
     def slice_of_words(
         self,
@@ -172,13 +142,12 @@ class WordsDiscoverer(CaptionWords):
         self, samples: SampleSet, problem: ClassProblem, *, seed: int
     ) -> tuple[BlindCandidate, ...]:
         """Return every keyword of the class; all count alike, which was as good as any weight by length or frequency."""
-        words = self.captioned(samples, problem, most=self.max_candidates)
+        captioned = self.captioned(samples, problem, most=self.max_candidates)
         of = self.class_samples(samples, problem, DataUse.nothing(), seed=seed)
+        keywords = {} if captioned is None else captioned[1]
         return tuple(
-            BlindCandidate(
-                found=self.slice_of_words(of, each.words, n_found=int(each.inside.sum()))
-            )
-            for each in (() if words is None else words.keywords)
+            (self.slice_of_words(of, words, n_found=int(inside.sum())), 1.0)
+            for words, inside in keywords.items()
         )
 
     def gathered(self, parts: Iterable[Discovery]) -> Discovery:
@@ -192,11 +161,10 @@ class WordsDiscoverer(CaptionWords):
 
     def looked_at(self, of: ClassSamples) -> Discovery:
         """Return the keywords that failures of a class say more often; those of a class with an obstacle are counted, too."""
-        words = self.captioned(of.samples, of.problem, most=self.max_candidates)
-        if words is None:
+        captioned = self.captioned(of.samples, of.problem, most=self.max_candidates)
+        if captioned is None:
             return of.noted(NO_CAPTIONS.format(column=self.caption_column))
-        keywords = words.keywords
-        problem = words.problem
+        problem, keywords = captioned
         n_without = len(of.problem.rows) - len(problem.rows)
         missing = f" {n_without} samples have no caption." if n_without else ""
         note = obstacle(problem, min_failures=self.min_failures, min_right=self.min_right)
@@ -207,25 +175,25 @@ class WordsDiscoverer(CaptionWords):
         return Discovery(slices=tuple(slices), n_considered=len(keywords))
 
     def _failing(
-        self, of: ClassSamples, problem: ClassProblem, keywords: Sequence[Keyword]
+        self, of: ClassSamples, problem: ClassProblem, keywords: Mapping[str, BoolArray]
     ) -> list[FailureSlice]:
         if not keywords:
             return []
-        insides = [keyword.inside for keyword in keywords]
-        tested = family_test(problem.failed, problem.groups, insides, [1.0] * len(insides))
+        words, insides = list(keywords), list(keywords.values())
+        own, among_all = family_test(problem.failed, problem.groups, insides, [1.0] * len(insides))
         kept: list[int] = []
-        for place in np.lexsort((np.arange(len(keywords)), tested.own)).tolist():
-            if tested.own[place] > self.max_p or len(kept) == self.max_slices:
+        for place in np.argsort(own, kind="stable").tolist():
+            if own[place] > self.max_p or len(kept) == self.max_slices:
                 break
             if all(overlap(insides[place], insides[other]) <= self.max_overlap for other in kept):
                 kept.append(place)
         return [
             self.slice_of_words(
                 of,
-                keywords[place].words,
+                words[place],
                 n_found=int(insides[place].sum()),
                 strength=association(problem.failed, insides[place]),
-                strength_p=float(tested.among_all[place]),
+                strength_p=float(among_all[place]),
             )
             for place in kept
         ]
@@ -273,20 +241,20 @@ class WordFrequenciesDiscoverer(CaptionWords):
 
     def frequencies(self, samples: SampleSet, problem: ClassProblem) -> tuple[WordFrequency, ...]:
         """Return the words that failures of a class say more often than its other samples, largest difference of shares first."""
-        words = self.captioned(samples, problem)
-        if words is None:
+        captioned = self.captioned(samples, problem)
+        if captioned is None:
             return ()
-        own = words.problem
+        own, keywords = captioned
         counted = [
             WordFrequency(
                 class_name=problem.title,
-                words=keyword.words,
-                failed_with=int((keyword.inside & own.failed).sum()),
+                words=words,
+                failed_with=int((inside & own.failed).sum()),
                 n_failed=own.n_failed,
-                right_with=int((keyword.inside & ~own.failed).sum()),
+                right_with=int((inside & ~own.failed).sum()),
                 n_right=own.n_right,
             )
-            for keyword in words.keywords
+            for words, inside in keywords.items()
         ]
         more = [each for each in counted if each.difference > 0]
         return tuple(

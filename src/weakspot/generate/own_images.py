@@ -86,13 +86,12 @@ class BackgroundWords:
     @cached_property
     def _known(self) -> tuple[tuple[str, ...], "Likeness"]:
         values = [
-            value
+            (value, [f"a photo {words}" for words in wordings])
             for one in built_in_attributes()
             if one.name in PLACE_ATTRIBUTES
-            for value in one.values
+            for value, wordings in one.values.items()
         ]
-        phrases = [[f"a photo {words}" for words in one.wordings] for one in values]
-        return tuple(value.value for value in values), self._likeness(phrases)
+        return tuple(value for value, _ in values), self._likeness([said for _, said in values])
 
     def _likeness(self, phrases: Sequence[Sequence[str]]) -> "Likeness":
         if self.embed_texts is None:

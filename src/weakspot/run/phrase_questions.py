@@ -478,7 +478,7 @@ class PhraseHalf:
         best = error_scores(similarities, failed)
         n_most, groups = MAX_SHUFFLED // max(len(failed), 1), self.problem.groups
         n_shuffles = min(n_shuffles, max(MIN_SHUFFLES, n_most))
-        null = error_score_null(
+        chances, _ = error_score_null(
             similarities, failed, n_permutations=n_shuffles, generator=draws, groups=groups
         )
         exact = similarities[0].astype(np.float64)
@@ -488,7 +488,7 @@ class PhraseHalf:
             samples=self.use,
             error_score=score_at(exact, failed, cut),
             best_score=float(best.score[0]),
-            best_p=float(null.p_value[0]),
+            best_p=float(chances[0]),
             inside=Share.of(int(failed[inside].sum()), int(inside.sum()), effective=worth[0]),
             outside=Share.of(int(failed[~inside].sum()), int((~inside).sum()), effective=worth[1]),
         )

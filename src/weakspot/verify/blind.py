@@ -139,10 +139,10 @@ def _best(
     if min(problem.n_failed, problem.n_right) < MIN_FAILURES or not candidates:
         return []
     known: BoolArray = np.ones(len(problem.rows), dtype=np.bool_)
-    for candidate in {type(one.found.rule): one for one in candidates}.values():
-        known &= candidate.found.rule.is_known(samples, problem.rows)
+    for rule in {type(found.rule): found.rule for found, _ in candidates}.values():
+        known &= rule.is_known(samples, problem.rows)
     rows = problem.rows[known]
-    insides = [one.found.rule.members(samples, rows) for one in candidates]
+    insides = [found.rule.members(samples, rows) for found, _ in candidates]
     usable = [
         place
         for place, inside in enumerate(insides)
@@ -155,22 +155,22 @@ def _best(
     groups = None if problem.groups is None else problem.groups[known]
     weights = _weights(chosen)
     if training is not None:
-        rules = [one.found.rule for one in chosen]
+        rules = [found.rule for found, _ in chosen]
         weights = weighed_by_training(
             weights, rules, training, samples, failure_rate=float(problem.failed.mean())
         )
-    result = family_test(problem.failed[known], groups, members, weights)
+    own, among_all = family_test(problem.failed[known], groups, members, weights)
     kept: list[int] = []
-    for place in np.lexsort((result.own, result.among_all)):
+    for place in np.lexsort((own, among_all)):
         if all(overlap(members[place], members[other]) < DISTINCT_AT for other in kept):
             kept.append(int(place))
         if len(kept) == BEST_OF_CLASS:
             break
     return [
         BlindTest(
-            found=chosen[place].found,
-            own_p=float(result.own[place]),
-            p_value=float(result.among_all[place]),
+            found=chosen[place][0],
+            own_p=float(own[place]),
+            p_value=float(among_all[place]),
             weight=_class_weight(problem) * (LATER_WEIGHT if rank else 1.0),
         )
         for rank, place in enumerate(kept)
@@ -184,7 +184,7 @@ def _class_weight(problem: ClassProblem) -> float:
 def _weights(candidates: Sequence[BlindCandidate]) -> DoubleArray:
     """Return weights, together 1, by which every method has the same part, however many rules it lists."""
     totals: dict[str, float] = defaultdict(float)
-    for one in candidates:
-        totals[one.found.method] += one.weight
-    shares = [one.weight / totals[one.found.method] for one in candidates]
+    for found, weight in candidates:
+        totals[found.method] += weight
+    shares = [weight / totals[found.method] for found, weight in candidates]
     return np.array(shares) / len(totals)

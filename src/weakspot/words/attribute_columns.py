@@ -81,29 +81,18 @@ LOW_SHARE, HIGH_SHARE = 0.2, 0.8
 N_BINS = 3
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Binned:
-    """A column of numbers in words.
-
-    Args:
-        column: one word a sample, null where there is no number.
-        values: the bins that occur, with their ends and shares.
-        cut_points: lower and upper cut.
-        missing_share: share of samples without a number.
-    """
-
-    column: pa.Array
-    values: tuple[AttributeValue, ...]
-    cut_points: tuple[float, float]
-    missing_share: float
-
-
 def binned(
-    numbers: DoubleArray, reference_rows: IntArray, words: tuple[str, str, str]
-) -> Binned | None:
-    """Return numbers [n] as low, middle and high, or None when all of them fall into one bin.
+    name: str,
+    source: AttributeSource,
+    numbers: DoubleArray,
+    reference_rows: IntArray,
+    words: tuple[str, str, str],
+) -> AssignedColumn | None:
+    """Return numbers [n] as an attribute that is low, middle or high, or None when all of them fall into one bin.
 
     Args:
+        name: of the attribute.
+        source: of the numbers.
         numbers: NaN where there is none.
         reference_rows: where the cut points are measured; all rows if none of these has a number.
         words: what low, middle and high are called.
@@ -128,12 +117,16 @@ def binned(
         for code, word in enumerate(words)
         if counts[code]
     )
-    return Binned(
-        column=words_column(np.where(known, codes, -1), words),
+    attribute = Attribute(
+        name=name,
+        column=name,
+        source=source,
         values=values,
         cut_points=cuts,
         missing_share=round(1.0 - float(known.mean()), 6),
     )
+    column = words_column(np.where(known, codes, -1), words)
+    return AssignedColumn(attribute=attribute, column=column)
 
 
 def cut_points(numbers: DoubleArray, reference_rows: IntArray) -> tuple[float, float] | None:
@@ -248,15 +241,6 @@ def _number_column(
     cuts = cut_points(numbers, reference_rows)
     low, high = (f"{cut:.4g}" for cut in cuts or (0.0, 0.0))
     middle = f"{name} {low}" if low == high else f"{name} from {low} to {high}"
-    bins = binned(numbers, reference_rows, (f"{name} below {low}", middle, f"{name} above {high}"))
-    if bins is None:
-        return LeftOut(name=name, why="nearly all samples have the same number")
-    attribute = Attribute(
-        name=name,
-        column=name,
-        source="metadata",
-        values=bins.values,
-        cut_points=bins.cut_points,
-        missing_share=bins.missing_share,
-    )
-    return AssignedColumn(attribute=attribute, column=bins.column)
+    words = (f"{name} below {low}", middle, f"{name} above {high}")
+    bins = binned(name, "metadata", numbers, reference_rows, words)
+    return bins or LeftOut(name=name, why="nearly all samples have the same number")

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import JsonValue
 
-from weakspot.core.assistants import MIN_TRUST, Assistants, Propose, TrustPhrases
+from weakspot.core.assistants import MIN_TRUST, NO_ASSISTANTS, Assistants, Propose, TrustPhrases
 from weakspot.core.bounds import Bounds, Count, NonNegative, check_bounds
 from weakspot.core.errors import ConfigError, ModelError, UnavailableError
 from weakspot.core.failures import ClassProblem, FailureCriterion, Side, class_problems
@@ -43,66 +43,6 @@ from weakspot.words.wordnet import hyponyms, lemma
 Words = ClassWords | Mapping[str, Sequence[str]]
 LONGEST = {"adjectives": 3, "places": 7}
 _KINDS_OF_WORDS = ("adjectives", "nouns", "places")
-
-
-@dataclass(frozen=True, kw_only=True)
-class WordSources:
-    """Where the words for a class come from.
-
-    Args:
-        adjectives: instead of the built-in ones, those for kinds of classes included.
-        places: instead of the built-in ones, those for kinds of classes included.
-        class_words: words by class, or by what classes are kinds of.
-        n_kinds: kinds of the class, out of WordNet, that are tried as nouns.
-        n_proposed: adjectives and places that a language model is asked for.
-    """
-
-    adjectives: tuple[str, ...] | None = None
-    places: tuple[str, ...] | None = None
-    class_words: Mapping[str, Words] = field(default_factory=dict)
-    n_kinds: int = 0
-    n_proposed: int = 0
-
-    def words_for(
-        self,
-        class_name: str,
-        propose: Propose | None,
-        *,
-        is_absent: bool,
-        trust: TrustPhrases | None = None,
-    ) -> ClassWords:
-        """Return the words for a class; of samples that lack it nothing is known but what is said of all images.
-
-        Built-in words that the text side does not know are left out; what people give and a language model proposes stays.
-        """
-        built_in = built_in_vocabulary()
-        noun = noun_of(class_name)
-        general = ClassWords(adjectives=built_in.adjectives, places=built_in.places)
-        if is_absent:
-            return self._replace(known_words(general, trust)).joined(self._given(class_name))
-        found = ClassWords(nouns=hyponyms(noun, most=self.n_kinds, commonest_first=True))
-        kinds = known_words(found, trust)
-        of_kind = general.joined(words_of_ancestors(noun, built_in.by_ancestor))
-        built = self._replace(known_words(of_kind, trust))
-        proposed = (
-            proposed_words(noun, propose, self.n_proposed)
-            if propose is not None and self.n_proposed
-            else ClassWords()
-        )
-        return without_own_words(built.joined(self._given(class_name), kinds, proposed), noun)
-
-    def _replace(self, words: ClassWords) -> ClassWords:
-        return ClassWords(
-            adjectives=words.adjectives if self.adjectives is None else self.adjectives,
-            nouns=words.nouns,
-            places=words.places if self.places is None else self.places,
-        )
-
-    def _given(self, class_name: str) -> ClassWords:
-        given = {name: _as_class_words(words, name) for name, words in self.class_words.items()}
-        noun = noun_of(class_name)
-        above = {lemma(name): words for name, words in given.items() if name != class_name}
-        return given.get(class_name, ClassWords()).joined(words_of_ancestors(noun, above))
 
 
 def known_words(words: ClassWords, trust: TrustPhrases | None) -> ClassWords:
@@ -279,18 +219,41 @@ class CaptionGrammarDescriber:
                     named[place] = found
         return tuple(named)
 
-    def words_for(self, class_name: str, side: Side | None, assistants: Assistants) -> ClassWords:
-        """Return the words that are tried for a class."""
-        sources = WordSources(
-            adjectives=self.adjectives,
-            places=self.places,
-            class_words=self.class_words,
-            n_kinds=self.n_kinds,
-            n_proposed=self.n_proposed,
+    def words_for(
+        self, class_name: str, side: Side | None, assistants: Assistants = NO_ASSISTANTS
+    ) -> ClassWords:
+        """Return the words that are tried for a class; of samples that lack it nothing is known but what is said of all images.
+
+        Built-in words that the text side does not know are left out; what people give and a language model proposes stays.
+        """
+        built_in, trust = built_in_vocabulary(), assistants.trust
+        noun = noun_of(class_name)
+        general = ClassWords(adjectives=built_in.adjectives, places=built_in.places)
+        if side is Side.ABSENT:
+            return self._replace(known_words(general, trust)).joined(self._given(class_name))
+        found = ClassWords(nouns=hyponyms(noun, most=self.n_kinds, commonest_first=True))
+        kinds = known_words(found, trust)
+        of_kind = general.joined(words_of_ancestors(noun, built_in.by_ancestor))
+        built = self._replace(known_words(of_kind, trust))
+        proposed = (
+            proposed_words(noun, assistants.propose, self.n_proposed)
+            if assistants.propose is not None and self.n_proposed
+            else ClassWords()
         )
-        return sources.words_for(
-            class_name, assistants.propose, is_absent=side is Side.ABSENT, trust=assistants.trust
+        return without_own_words(built.joined(self._given(class_name), kinds, proposed), noun)
+
+    def _replace(self, words: ClassWords) -> ClassWords:
+        return ClassWords(
+            adjectives=words.adjectives if self.adjectives is None else self.adjectives,
+            nouns=words.nouns,
+            places=words.places if self.places is None else self.places,
         )
+
+    def _given(self, class_name: str) -> ClassWords:
+        given = {name: _as_class_words(words, name) for name, words in self.class_words.items()}
+        noun = noun_of(class_name)
+        above = {lemma(name): words for name, words in given.items() if name != class_name}
+        return given.get(class_name, ClassWords()).joined(words_of_ancestors(noun, above))
 
     def _class_described(
         self,

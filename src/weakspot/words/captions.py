@@ -4,7 +4,6 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import combinations, product
@@ -127,14 +126,6 @@ AttributeSlot = Literal["adjective", "place", "look", "sentence"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class WordedValue:
-    """A value and its wordings, the first of which is the plainest."""
-
-    value: str
-    wordings: tuple[str, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
 class WordedAttribute:
     """An attribute with values in words.
 
@@ -142,14 +133,14 @@ class WordedAttribute:
         name: what it is.
         question: how a question answerer is asked for it.
         slot: where the wordings stand in a caption: before the noun, after it, in the place of "photo", or as the whole caption.
-        values: each with at least two wordings.
+        values: with their wordings, the plainest first.
         also: other names of the attribute.
     """
 
     name: str
     question: str
     slot: AttributeSlot
-    values: tuple[WordedValue, ...]
+    values: Mapping[str, tuple[str, ...]]
     also: tuple[str, ...] = ()
 
 
@@ -163,10 +154,7 @@ def built_in_attributes() -> tuple[WordedAttribute, ...]:
             name=name,
             question=entry["question"],
             slot=cast(AttributeSlot, entry["slot"]),
-            values=tuple(
-                WordedValue(value=value, wordings=tuple(words))
-                for value, words in entry["values"].items()
-            ),
+            values={value: tuple(words) for value, words in entry["values"].items()},
             also=tuple(entry.get("also", ())),
         )
         for name, entry in content.items()
@@ -188,12 +176,8 @@ _WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
 _SEPARATORS = re.compile(r"[_\-/\s]+")
 
 
-class Counting(StrEnum):
-    """How a noun is counted."""
-
-    ONE = "one"
-    MANY = "many"
-    MASS = "mass"
+Counting = Literal["one", "many", "mass"]
+"""How a noun is counted."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -298,21 +282,21 @@ def with_article(words: str) -> str:
 def counting_of(noun: str, vocabulary: Vocabulary | None = None) -> Counting:
     """Return how a noun is counted, judged by its last word.
 
-    >>> [counting_of(noun).value for noun in ("apple", "satsumas", "school bus", "oat milk", "children", "glasses")]
+    >>> [counting_of(noun) for noun in ("apple", "satsumas", "school bus", "oat milk", "children", "glasses")]
     ['one', 'many', 'one', 'mass', 'many', 'many']
     """
     known = vocabulary or built_in_vocabulary()
     last = noun.lower().split(" ")[-1]
     if last in known.mass:
-        return Counting.MASS
+        return "mass"
     if last in known.plural:
-        return Counting.MANY
-    return Counting.MANY if _PLURAL.search(last) and last not in known.singular else Counting.ONE
+        return "many"
+    return "many" if _PLURAL.search(last) and last not in known.singular else "one"
 
 
 def counted(words: str, noun: str) -> str:
     """Put an article before words that end in a noun, unless it is a plural or is not counted."""
-    return with_article(words) if _counting(noun) is Counting.ONE else words
+    return with_article(words) if _counting(noun) == "one" else words
 
 
 @lru_cache(maxsize=4096)

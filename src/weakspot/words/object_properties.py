@@ -1,7 +1,5 @@
 """What can be measured of the object in an image once its mask is known: size in the frame, place, colours, and what is behind it."""
 
-from dataclasses import dataclass
-
 import numpy as np
 from PIL import Image
 from scipy import ndimage
@@ -41,13 +39,6 @@ class ObjectMeasures(Record):
     clutter: float | None = None
 
 
-@dataclass(frozen=True)
-class _Scene:
-    image: Image.Image
-    inside: BoolArray
-    outside: BoolArray
-
-
 def measure_object(image: Image.Image, coverage: FloatArray) -> ObjectMeasures:
     """Return the measures of an object.
 
@@ -62,21 +53,21 @@ def measure_object(image: Image.Image, coverage: FloatArray) -> ObjectMeasures:
         size, Image.Resampling.BOX
     )
     cover = np.asarray(mask)
-    scene = _Scene(small, cover > INSIDE, cover < OUTSIDE)
-    if scene.inside.sum() < MIN_PIXELS:
+    inside, outside = cover > INSIDE, cover < OUTSIDE
+    if inside.sum() < MIN_PIXELS:
         return ObjectMeasures(refused="the object has too few pixels")
-    down, across = np.nonzero(scene.inside)
-    edges = (scene.inside[0], scene.inside[-1], scene.inside[:, 0], scene.inside[:, -1])
+    down, across = np.nonzero(inside)
+    edges = (inside[0], inside[-1], inside[:, 0], inside[:, -1])
     codes = colour_codes(np.asarray(small.convert("HSV")))
-    has_background = bool(scene.outside.sum() >= MIN_PIXELS)
+    has_background = bool(outside.sum() >= MIN_PIXELS)
     return ObjectMeasures(
-        share=round(float(scene.inside.mean()), 4),
+        share=round(float(inside.mean()), 4),
         across=round(float((across.mean() + 0.5) / size[0]), 4),
         down=round(float((down.mean() + 0.5) / size[1]), 4),
         n_edges=sum(bool(edge.any()) for edge in edges),
-        colours=_shares(codes[scene.inside]),
-        behind=_shares(codes[scene.outside]) if has_background else (),
-        clutter=_clutter(scene) if has_background else None,
+        colours=_shares(codes[inside]),
+        behind=_shares(codes[outside]) if has_background else (),
+        clutter=_clutter(small, outside) if has_background else None,
     )
 
 
@@ -85,10 +76,10 @@ def _shares(codes: FloatArray) -> tuple[float, ...]:
     return tuple(round(float(one), 4) for one in counts / counts.sum())
 
 
-def _clutter(scene: _Scene) -> float:
+def _clutter(image: Image.Image, background: BoolArray) -> float:
     """Return the share of background pixels at which grey changes steeply; the outline of the object does not count."""
-    grey = np.asarray(scene.image, dtype=np.float64) @ GREY_WEIGHTS
+    grey = np.asarray(image, dtype=np.float64) @ GREY_WEIGHTS
     down, across = np.gradient(grey) if min(grey.shape) > 1 else (np.zeros_like(grey),) * 2
     steep = np.hypot(down, across) * 2 > EDGE
-    apart = ndimage.binary_erosion(scene.outside, iterations=OUTLINE, border_value=1)
+    apart = ndimage.binary_erosion(background, iterations=OUTLINE, border_value=1)
     return round(float(steep[apart].mean()), 4) if apart.any() else 0.0

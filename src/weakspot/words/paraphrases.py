@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from weakspot.core.errors import ConfigError
-from weakspot.words.captions import Caption, Counting, content_words, counted, counting_of, noun_of
+from weakspot.words.captions import Caption, content_words, counted, counting_of, noun_of
 from weakspot.words.wordnet import is_known, lemma
 
 _LINKS = re.compile(r"\b(?:(?:that|which|who)\s+(?:is|are|looks?|have|has)|(?:is|are))\b")
@@ -168,7 +168,7 @@ def plural(noun: str) -> str:
     >>> [plural(noun) for noun in ("apple", "Granny Smith", "berry", "fox", "milk", "glasses", "policeman")]
     ['apples', 'Granny Smiths', 'berries', 'foxes', 'milk', 'glasses', 'policemen']
     """
-    if counting_of(noun) is not Counting.ONE:
+    if counting_of(noun) != "one":
         return noun
     *before, last = noun.split(" ")
     return " ".join([*before, _many(last)])

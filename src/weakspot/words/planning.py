@@ -452,7 +452,7 @@ class Planner:
     def built_in(
         self, worded: WordedAttribute, *, source: AttributeSource = "built-in", name: str = ""
     ) -> Attribute:
-        values = tuple(self._word(worded, each.value) for each in worded.values)
+        values = tuple(self._word(worded, value) for value in worded.values)
         named = name or worded.name
         return Attribute(
             name=named, column=named, source=source, question=worded.question, values=values
@@ -497,7 +497,7 @@ class Planner:
         question: str,
         source: AttributeSource,
     ) -> Plan:
-        known = {} if worded is None else {each.value: each.wordings for each in worded.values}
+        known = {} if worded is None else worded.values
         found = proposed_values(
             answers,
             same_meaning=self.same_meaning,
@@ -547,7 +547,7 @@ class Planner:
                 value=found.value,
                 phrases=yes_phrases(name) if found.value == "yes" else no_phrases(),
             )
-        if worded is not None and found.value in {each.value for each in worded.values}:
+        if worded is not None and found.value in worded.values:
             return self._word(worded, found.value, merged=found.merged)
         if worded is not None and worded.slot == "adjective":
             phrases = worded_phrases("adjective", (found.value,), (*NO_NOUN, *self.nouns))
@@ -558,9 +558,5 @@ class Planner:
     def _word(
         self, worded: WordedAttribute, value: str, *, merged: tuple[str, ...] = ()
     ) -> AttributeValue:
-        wordings = next(each.wordings for each in worded.values if each.value == value)
-        return AttributeValue(
-            value=value,
-            phrases=worded_phrases(worded.slot, wordings, (*NO_NOUN, *self.nouns)),
-            merged=merged,
-        )
+        phrases = worded_phrases(worded.slot, worded.values[value], (*NO_NOUN, *self.nouns))
+        return AttributeValue(value=value, phrases=phrases, merged=merged)

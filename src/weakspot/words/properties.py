@@ -42,29 +42,18 @@ HUE_ENDS = (10, 28, 46, 112, 138, 176, 205, 240)
 HUE_COLOURS = ("red", "orange", "yellow", "green", "turquoise", "blue", "purple", "pink", "red")
 
 
-@dataclass(frozen=True, kw_only=True)
-class NumberProperty:
-    """A measured number and the words for its low, middle and high bin."""
-
-    name: str
-    words: tuple[str, str, str]
-
-
-NUMBER_PROPERTIES: tuple[NumberProperty, ...] = (
-    NumberProperty(name="brightness", words=("dark", "medium brightness", "bright")),
-    NumberProperty(name="contrast", words=("low contrast", "medium contrast", "high contrast")),
-    NumberProperty(name="sharpness", words=("blurry", "medium sharpness", "sharp")),
-    NumberProperty(name="entropy", words=("few shades", "medium number of shades", "many shades")),
-    NumberProperty(
-        name="colourfulness", words=("pale colours", "medium colours", "strong colours")
-    ),
-)
-SIZE_PROPERTIES: tuple[NumberProperty, ...] = (
-    NumberProperty(
-        name="image size", words=("few pixels", "medium number of pixels", "many pixels")
-    ),
-    NumberProperty(name="aspect", words=("narrow image", "medium aspect", "wide image")),
-)
+NUMBER_PROPERTIES = {
+    "brightness": ("dark", "medium brightness", "bright"),
+    "contrast": ("low contrast", "medium contrast", "high contrast"),
+    "sharpness": ("blurry", "medium sharpness", "sharp"),
+    "entropy": ("few shades", "medium number of shades", "many shades"),
+    "colourfulness": ("pale colours", "medium colours", "strong colours"),
+}
+"""Measured numbers, and the words for their low, middle and high bin."""
+SIZE_PROPERTIES = {
+    "image size": ("few pixels", "medium number of pixels", "many pixels"),
+    "aspect": ("narrow image", "medium aspect", "wide image"),
+}
 DOMINANT_COLOUR = "dominant colour"
 COLOUR_COLUMN = len(NUMBER_PROPERTIES)
 SHARE_COLUMN = COLOUR_COLUMN + 1
@@ -246,8 +235,9 @@ def property_columns(
     measures: FloatArray, reference_rows: IntArray
 ) -> Iterator[AssignedColumn | LeftOut]:
     """Yield a column for each measured property, from measures [n, 7] of `ImageProperties`; NaN where there was no image."""
-    for place, found in enumerate(NUMBER_PROPERTIES):
-        yield _numbers(found, np.asarray(measures[:, place], dtype=np.float64), reference_rows)
+    for place, (name, words) in enumerate(NUMBER_PROPERTIES.items()):
+        numbers = np.asarray(measures[:, place], dtype=np.float64)
+        yield _numbers(name, numbers, reference_rows, words)
     yield _dominant(np.asarray(measures[:, COLOUR_COLUMN]), np.asarray(measures[:, SHARE_COLUMN]))
 
 
@@ -259,27 +249,16 @@ def size_columns(
         np.where(np.asarray(side) > 0, np.asarray(side, dtype=np.float64), np.nan)
         for side in (widths, heights)
     )
-    for found, numbers in zip(
-        SIZE_PROPERTIES, (across * down / PIXELS_IN_MEGAPIXEL, across / down), strict=True
-    ):
-        yield _numbers(found, numbers, reference_rows)
+    sizes = across * down / PIXELS_IN_MEGAPIXEL, across / down
+    for (name, words), numbers in zip(SIZE_PROPERTIES.items(), sizes, strict=True):
+        yield _numbers(name, numbers, reference_rows, words)
 
 
 def _numbers(
-    found: NumberProperty, numbers: DoubleArray, reference_rows: IntArray
+    name: str, numbers: DoubleArray, reference_rows: IntArray, words: tuple[str, str, str]
 ) -> AssignedColumn | LeftOut:
-    bins = binned(numbers, reference_rows, found.words)
-    if bins is None:
-        return LeftOut(name=found.name, why="all images are alike in it")
-    attribute = Attribute(
-        name=found.name,
-        column=found.name,
-        source="property",
-        values=bins.values,
-        cut_points=bins.cut_points,
-        missing_share=bins.missing_share,
-    )
-    return AssignedColumn(attribute=attribute, column=bins.column)
+    bins = binned(name, "property", numbers, reference_rows, words)
+    return bins or LeftOut(name=name, why="all images are alike in it")
 
 
 def _dominant(codes: FloatArray, shares: FloatArray) -> AssignedColumn | LeftOut:

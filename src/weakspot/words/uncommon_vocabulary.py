@@ -5,31 +5,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
-from typing import Literal
 
-from weakspot.words.captions import Caption, ancestry, counted, noun_of
-
-Slot = Literal["adjective", "place", "look"]
+from weakspot.words.captions import Caption, WordedAttribute, ancestry, counted, noun_of
 
 
 @dataclass(frozen=True, kw_only=True)
-class Axis:
-    """One kind of attribute.
+class Axis(WordedAttribute):
+    """One kind of attribute, whose values stand for every class; `{class}` in its question stands for the class with its article.
 
     Args:
-        name: what it is called in settings.
-        slot: where a value stands in a caption.
-        question: what to ask a language model; `{class}` stands for the class with its article.
         example: a value, to show the form that is wanted.
-        values: for every class.
-        by_ancestor: for classes that are a kind of something, before the others.
+        by_ancestor: values for classes that are a kind of something, before the others.
     """
 
-    name: str
-    slot: Slot
-    question: str
     example: str
-    values: tuple[str, ...]
     by_ancestor: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def values_for(self, class_name: str | None, *, most: int) -> tuple[str, ...]:
@@ -43,12 +32,11 @@ class Axis:
         return self.question.replace("{class}", counted(noun, noun))
 
     def caption(self, noun: str | None, value: str) -> Caption:
-        added = ((self.slot, value),)
         if self.slot == "adjective":
-            return Caption(noun=noun, adjective=value, added=added)
+            return Caption(noun=noun, adjective=value, added=(("adjective", value),))
         if self.slot == "look":
-            return Caption(noun=noun, look=value, added=added)
-        return Caption(noun=noun, place=value, added=added)
+            return Caption(noun=noun, look=value, added=(("look", value),))
+        return Caption(noun=noun, place=value, added=(("place", value),))
 
 
 @cache
@@ -62,7 +50,7 @@ def uncommon_axes() -> Mapping[str, Axis]:
             slot=entry["slot"],
             question=entry["question"],
             example=entry["example"],
-            values=tuple(entry["values"]),
+            values={value: (value,) for value in entry["values"]},
             by_ancestor={
                 above: tuple(values) for above, values in entry.get("by_ancestor", {}).items()
             },

@@ -5,7 +5,7 @@ after kinds of things among a word's senses, so that the first sense of `crane` 
 """
 
 import gzip
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -153,7 +153,7 @@ def hyponyms(
     senses = _noun_senses(noun)
     own = {word.lower() for synset in senses[:1] for word in _wordnet()["noun"].words(synset)}
     kinds: dict[str, None] = {}
-    below: Iterable[int] = _breadth_first(senses[:1] if first_sense_only else senses, _below())
+    below: Iterable[int] = _breadth_first(senses[:1] if first_sense_only else senses, _below)
     if commonest_first:
         below = sorted(below, key=lambda synset: -_wordnet()["noun"].count(synset))
     for synset in below:
@@ -176,7 +176,7 @@ def ancestors(noun: str, *, n_senses: int = 1) -> tuple[str, ...]:
     (('edible fruit', 'pome', 'produce'), True)
     """
     words = _wordnet()["noun"]
-    found = _breadth_first(_noun_senses(noun)[:n_senses], _Above())
+    found = _breadth_first(_noun_senses(noun)[:n_senses], _above)
     return tuple(dict.fromkeys(words.words(synset)[0] for synset in found))
 
 
@@ -199,7 +199,7 @@ def _kinds(thing: str | tuple[str, ...]) -> frozenset[int]:
         senses = nouns.senses_of(listed[0])
         same = [sense for sense in senses if [one.lower() for one in nouns.words(sense)] == listed]
         own = sorted(same or senses, key=_oddness)[:1]
-    return frozenset((*own, *_breadth_first(own, _Above())))
+    return frozenset((*own, *_breadth_first(own, _above)))
 
 
 @lru_cache(maxsize=65_536)
@@ -209,40 +209,33 @@ def is_known(word: str, part: Part | None = None) -> bool:
     return any(single in _wordnet()[one].senses for one in ((part,) if part else PARTS))
 
 
-class _Above:
-    """The synsets above each noun's."""
-
-    def __getitem__(self, synset: int) -> Sequence[int]:
-        return _wordnet()["noun"].pointed(synset)
+def _above(synset: int) -> Sequence[int]:
+    """Return the synsets above a noun's."""
+    return _wordnet()["noun"].pointed(synset)
 
 
-class _Below:
-    """The synsets below each noun's, commonest first."""
-
-    def __init__(self, below: Mapping[int, Sequence[int]]) -> None:
-        self._below = below
-
-    def __getitem__(self, synset: int) -> Sequence[int]:
-        words = _wordnet()["noun"]
-        return sorted(self._below.get(synset, ()), key=lambda one: -words.count(one))
+def _below(synset: int) -> Sequence[int]:
+    """Return the synsets below a noun's, commonest first."""
+    words = _wordnet()["noun"]
+    return sorted(_all_below().get(synset, ()), key=lambda one: -words.count(one))
 
 
 @cache
-def _below() -> _Below:
+def _all_below() -> Mapping[int, Sequence[int]]:
     below: dict[int, list[int]] = {}
     for position, line in enumerate(_wordnet()["noun"].synsets):
         fields = line.split("\t", 2)
         for above in fields[1].split() if len(fields) > 1 else ():
             if not above.startswith("-"):
                 below.setdefault(int(above), []).append(position)
-    return _Below(below)
+    return below
 
 
-def _breadth_first(starts: Sequence[int], nexts: _Above | _Below) -> Iterator[int]:
+def _breadth_first(starts: Sequence[int], nexts: Callable[[int], Sequence[int]]) -> Iterator[int]:
     """Yield the synsets reached from some, without those, nearest first and each once."""
     seen, level = set(starts), list(starts)
     while level:
-        reached = [synset for start in level for synset in nexts[start]]
+        reached = [synset for start in level for synset in nexts(start)]
         level = [synset for synset in dict.fromkeys(reached) if synset not in seen]
         seen.update(level)
         yield from level
@@ -259,13 +252,13 @@ def _noun_senses(noun: str) -> list[int]:
 
 def _oddness(synset: int) -> tuple[bool, bool]:
     """Return what puts a meaning behind others of the same words: it cannot be seen, or is a region, as Chihuahua is in Mexico."""
-    above = {_wordnet()["noun"].words(one)[0] for one in _breadth_first([synset], _Above())}
+    above = {_wordnet()["noun"].words(one)[0] for one in _breadth_first([synset], _above)}
     return _VISIBLE not in above, "location" in above
 
 
 def _can_be_seen(synset: int) -> bool:
     words = _wordnet()["noun"]
-    return any(words.words(above)[0] == _VISIBLE for above in _breadth_first([synset], _Above()))
+    return any(words.words(above)[0] == _VISIBLE for above in _breadth_first([synset], _above))
 
 
 def _senses(single: str, part: Part) -> list[int]:

@@ -1,6 +1,6 @@
 from dataclasses import replace
 
-from weakspot.words.captions import WordedAttribute, WordedValue
+from weakspot.words.captions import WordedAttribute
 from weakspot.words.planning import Planner, no_phrases
 from weakspot.words.wordnet import are_synonyms
 
@@ -8,10 +8,7 @@ COLOUR = WordedAttribute(
     name="colour",
     question="What colour is it?",
     slot="adjective",
-    values=(
-        WordedValue(value="red", wordings=("red", "crimson")),
-        WordedValue(value="green", wordings=("green", "verdant")),
-    ),
+    values={"red": ("red", "crimson"), "green": ("green", "verdant")},
 )
 PLANNER = Planner(class_names=("cat", "dog"), same_meaning=are_synonyms)
 

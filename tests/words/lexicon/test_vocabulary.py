@@ -84,23 +84,23 @@ def test_built_in_attributes__cover_what_images_of_one_class_differ_in():
 
 def test_built_in_attributes__every_value_has_two_wordings_and_is_told_once():
     for attribute in built_in_attributes():
-        values = [value.value for value in attribute.values]
+        values = list(attribute.values)
         assert 3 <= len(values) == len(set(values))
         assert attribute.question.endswith("?")
-        wordings = [wording for value in attribute.values for wording in value.wordings]
+        wordings = [wording for each in attribute.values.values() for wording in each]
         assert len(wordings) == len(set(wordings))
-        assert all(len(value.wordings) >= 2 for value in attribute.values)
+        assert all(len(each) >= 2 for each in attribute.values.values())
 
 
 def test_built_in_attributes__make_captions_with_the_right_articles():
     by_name = {attribute.name: attribute for attribute in built_in_attributes()}
-    orange = next(value for value in by_name["colour"].values if value.value == "orange")
-    assert worded_phrases(by_name["colour"].slot, orange.wordings) == (
+    orange = by_name["colour"].values["orange"]
+    assert worded_phrases(by_name["colour"].slot, orange) == (
         "a photo of an orange thing",
         "a picture of an orange-coloured object",
     )
-    drawing = next(value for value in by_name["image style"].values if value.value == "drawing")
-    assert worded_phrases(by_name["image style"].slot, drawing.wordings) == (
+    drawing = by_name["image style"].values["drawing"]
+    assert worded_phrases(by_name["image style"].slot, drawing) == (
         "a drawing",
         "a pencil sketch of an object",
     )

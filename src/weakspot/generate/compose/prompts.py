@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from weakspot.core.errors import RefusedPromptError
 from weakspot.core.generated import OwnImages
-from weakspot.words.captions import Counting, counting_of, noun_of
+from weakspot.words.captions import counting_of, noun_of
 from weakspot.words.meanings import same_contrast
 from weakspot.words.wordnet import lemma
 
@@ -506,4 +506,4 @@ def _same_words(said: Sequence[str], named: Sequence[str]) -> bool:
 
 def _is_plural(said: Sequence[str], class_name: str) -> bool:
     noun = noun_of(class_name)
-    return said[-1] != noun.lower().split(" ")[-1] and counting_of(" ".join(said)) is Counting.MANY
+    return said[-1] != noun.lower().split(" ")[-1] and counting_of(" ".join(said)) == "many"

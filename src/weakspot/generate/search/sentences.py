@@ -74,11 +74,11 @@ def built_in_sentences(class_name: str) -> tuple[WordSentence, ...]:
 
 
 def _of_attribute(attribute: WordedAttribute, noun: str) -> Iterator[WordSentence]:
-    for known in attribute.values:
-        phrases = tuple(_phrase(attribute.slot, wording, noun) for wording in known.wordings)
+    for value, wordings in attribute.values.items():
+        phrases = tuple(_phrase(attribute.slot, wording, noun) for wording in wordings)
         yield WordSentence(
             group=attribute.name,
-            sentence=_speak(attribute, known.value, known.wordings[0]),
+            sentence=_speak(attribute, value, wordings[0]),
             phrases=phrases,
         )
 
@@ -103,7 +103,7 @@ def _phrase(slot: str, wording: str, noun: str) -> str:
 def _of_vocabulary(noun: str) -> Iterator[WordSentence]:
     vocabulary = built_in_vocabulary()
     own = words_of_ancestors(noun, vocabulary.by_ancestor)
-    known = {value.value for attribute in built_in_attributes() for value in attribute.values}
+    known = {value for attribute in built_in_attributes() for value in attribute.values}
     for adjective in dict.fromkeys(vocabulary.adjectives + own.adjectives):
         if adjective not in known:
             yield WordSentence(

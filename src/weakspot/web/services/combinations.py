@@ -66,33 +66,15 @@ def worth_showing(found: Combinations, most: int) -> list[int]:
         return []
     ends = lower_ends(found.failed_inside, found.n_inside)
     rates = found.failed_inside / found.n_inside
-    keys = _keys(found)
-    sorter = np.argsort(keys)
     adds = rates > found.n_failed / max(found.n_samples, 1)
     for dropped in range(found.attributes.shape[1]):
         with_more = np.flatnonzero((found.orders > 1) & (found.attributes[:, dropped] >= 0))
         if len(with_more):
-            parents = sorter[
-                np.searchsorted(keys, _keys(found, dropped=dropped)[with_more], sorter=sorter)
-            ]
-            adds[with_more] &= ends[with_more] > rates[parents]
+            adds[with_more] &= ends[with_more] > rates[found.without(with_more, dropped)]
     places = np.flatnonzero(adds)
     order = np.lexsort((-found.n_inside[places], found.orders[places], -np.round(ends[places], 9)))
     shown: list[int] = places[order][:most].tolist()
     return shown
-
-
-def _keys(found: Combinations, *, dropped: int | None = None) -> IntArray:
-    """Return a number for every combination, as it is or without one of its values."""
-    base = (int(found.attributes.max(initial=0)) + 1) * (int(found.codes.max(initial=0)) + 1) + 1
-    width = int(found.codes.max(initial=0)) + 1
-    pairs = np.where(
-        found.attributes >= 0, found.attributes.astype(np.int64) * width + found.codes + 1, 0
-    )
-    if dropped is not None:
-        kept = [place for place in range(pairs.shape[1]) if place != dropped]
-        pairs = np.concatenate([pairs[:, kept], np.zeros((len(pairs), 1), dtype=np.int64)], axis=1)
-    return np.asarray((pairs[:, 0] * base + pairs[:, 1]) * base + pairs[:, 2], dtype=np.int64)
 
 
 MIN_SUPPORT = 5

@@ -15,7 +15,7 @@ from weakspot.core.arrays import AnyArray, BoolArray, DoubleArray, FloatArray, I
 from weakspot.core.dataset import Task
 from weakspot.core.errors import DataError, ModelError, NotEnoughDataError
 from weakspot.core.evidence import Share
-from weakspot.core.failures import ClassProblem, Side, class_problems, predicted_classes
+from weakspot.core.failures import ClassProblem, class_problems, predicted_classes
 from weakspot.discover.error_score import phrase_scores
 from weakspot.run.preparation import CLIP
 from weakspot.web.services.attributes import CodedAttribute, coded_attributes
@@ -32,7 +32,7 @@ from weakspot.web.services.sample_map import (
 from weakspot.web.services.slice_editing import slice_of
 from weakspot.web.services.view import FLOAT32, View, pack
 from weakspot.web.services.workspace import Workspace
-from weakspot.words.caption_grammar import WordSources
+from weakspot.words.caption_grammar import CaptionGrammarDescriber
 from weakspot.words.captions import built_in_vocabulary
 
 MAX_CODED_VALUES = 1000
@@ -542,8 +542,8 @@ def _words(workspace: Workspace, title: str, chosen: IntArray) -> tuple[MapWord,
 
 def _phrases(workspace: Workspace, problem: ClassProblem) -> tuple[tuple[str, ...], FloatArray]:
     """Return the built-in words for a class and their embeddings, embedded a few at a time so that others are not kept waiting."""
-    is_absent = problem.side is Side.ABSENT
-    found = WordSources().words_for(problem.class_name, None, is_absent=is_absent)
+    describer = CaptionGrammarDescriber(n_kinds=0)
+    found = describer.words_for(problem.class_name, problem.side)
     words = tuple(dict.fromkeys((*found.adjectives, *found.places, *built_in_vocabulary().looks)))
     sentences = [TEMPLATE.format(phrase=phrase) for phrase in words]
     starts = range(0, len(sentences), EMBEDDED_AT_ONCE)

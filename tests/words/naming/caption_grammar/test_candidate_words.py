@@ -1,46 +1,50 @@
 import numpy as np
 import pytest
 
+from weakspot.core.assistants import Assistants
 from weakspot.core.errors import ConfigError, ModelError, UnavailableError
-from weakspot.words.caption_grammar import WordSources, proposed_words, without_own_words
+from weakspot.core.failures import Side
+from weakspot.words.caption_grammar import (
+    CaptionGrammarDescriber,
+    proposed_words,
+    without_own_words,
+)
 from weakspot.words.captions import ClassWords
 
-BARE = WordSources(adjectives=(), places=())
+BARE = CaptionGrammarDescriber(adjectives=(), places=(), n_kinds=0)
 
 
 def test_words_for__words_the_text_side_does_not_know_are_no_candidates():
-    sources = WordSources(class_words={"poodle": {"adjectives": ["shorn"]}}, n_kinds=5)
+    sources = CaptionGrammarDescriber(class_words={"poodle": {"adjectives": ["shorn"]}}, n_kinds=5)
 
     def trust(texts):
         return np.array([0.9 if text in ("green", "on a table") else 0.1 for text in texts])
 
-    for is_absent in (False, True):
-        words = sources.words_for("poodle", None, is_absent=is_absent, trust=trust)
+    for side in (None, Side.ABSENT):
+        words = sources.words_for("poodle", side, Assistants(trust=trust))
         assert words == ClassWords(adjectives=("green", "shorn"), places=("on a table",))
-    everything = sources.words_for("poodle", None, is_absent=False, trust=lambda _: None)
-    assert everything == sources.words_for("poodle", None, is_absent=False)
+    everything = sources.words_for("poodle", None, Assistants(trust=lambda _: None))
+    assert everything == sources.words_for("poodle", None)
 
 
 def test_words_for__built_in_ancestors_kinds_and_given():
-    sources = WordSources(
+    sources = CaptionGrammarDescriber(
         class_words={
             "poodle": {"places": ["at a show"]},
             "animal": ClassWords(adjectives=("shorn",)),
         },
         n_kinds=5,
     )
-    words = sources.words_for("Poodle", None, is_absent=False)
+    words = sources.words_for("Poodle", None)
     assert {"green", "furry", "shorn"} <= set(words.adjectives)
     assert {"on a table", "behind a fence", "at a show"} <= set(words.places)
     assert words.nouns[:1] == ("toy poodle",)
-    assert "shorn" not in sources.words_for("car", None, is_absent=False).adjectives
+    assert "shorn" not in sources.words_for("car", None).adjectives
 
 
 def test_words_for__own_words_instead_of_the_built_in_ones():
-    assert BARE.words_for("dog", None, is_absent=False) == ClassWords()
-    only_places = WordSources(adjectives=("green",), n_kinds=0).words_for(
-        "dog", None, is_absent=False
-    )
+    assert BARE.words_for("dog", None) == ClassWords()
+    only_places = CaptionGrammarDescriber(adjectives=("green",), n_kinds=0).words_for("dog", None)
     assert only_places.adjectives == ("green",)
     assert "behind a fence" in only_places.places
 
@@ -49,7 +53,9 @@ def test_words_for__samples_that_lack_a_class_get_no_words_of_it():
     def refuse(prompt, _schema):
         raise AssertionError(prompt)
 
-    words = WordSources(n_kinds=5, n_proposed=5).words_for("dog", refuse, is_absent=True)
+    words = CaptionGrammarDescriber(n_kinds=5, n_proposed=5).words_for(
+        "dog", Side.ABSENT, Assistants(propose=refuse)
+    )
     assert words.nouns == ()
     assert "behind a fence" not in words.places
     assert "green" in words.adjectives
@@ -57,9 +63,7 @@ def test_words_for__samples_that_lack_a_class_get_no_words_of_it():
 
 def test_words_for__unknown_kinds_of_words_are_refused():
     with pytest.raises(ConfigError, match="verbs"):
-        WordSources(class_words={"apple": {"verbs": ["eat"]}}).words_for(
-            "apple", None, is_absent=False
-        )
+        CaptionGrammarDescriber(class_words={"apple": {"verbs": ["eat"]}}).words_for("apple", None)
 
 
 def test_without_own_words__no_orange_orange():
