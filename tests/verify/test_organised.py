@@ -42,7 +42,7 @@ def _verified(samples, slices):
         slices, discovery=nobody, confirmation=samples, criterion=TOP_1
     )
     assert {entry.verdict for entry in evidence} == {Verdict.CONFIRMED}
-    return organise_slices(slices, evidence, {"other": samples}, TOP_1).evidence
+    return organise_slices(slices, evidence, {"other": samples}, TOP_1)[0]
 
 
 def test_organise_slices__a_wider_slice_around_a_stronger_one(samples):
@@ -119,8 +119,7 @@ def test_organise_slices__a_worse_part_is_nested_and_what_only_goes_with_it_is_e
         _by_columns("wet"),
         _by_columns("cut"),
     ]
-    organised = _organised(samples, slices)
-    (tree,) = organised.trees
+    evidence, (tree,) = _organised(samples, slices)
     nodes = {node.slice_id: node for node in tree.nodes}
     assert len(nodes) == len(slices)
     assert {
@@ -137,7 +136,7 @@ def test_organise_slices__a_worse_part_is_nested_and_what_only_goes_with_it_is_e
     assert nodes[dark_red.slice_id].p_value < 1e-6
     assert nodes[night.slice_id].parent == dark_red.slice_id
     assert nodes[wet.slice_id].parent == red.slice_id
-    explained = {entry.slice_id: entry.explained for entry in organised.evidence}
+    explained = {entry.slice_id: entry.explained for entry in evidence}
     assert explained[dark_red.slice_id] is explained[cut.slice_id] is None
     wet_one = explained[wet.slice_id]
     assert wet_one.shared_by_all >= wet_one.shared_failures > 0.5
@@ -149,7 +148,7 @@ def test_organise_slices__a_worse_part_is_nested_and_what_only_goes_with_it_is_e
     assert (wet_one.n_both, wet_one.failures_both) == (both.sum(), failed[both].sum())
     assert tree.n_failed == failed.sum()
     assert tree.n_left == (failed & ~columns["red"] & ~columns["cut"]).sum()
-    entry = organised.evidence[0]
+    entry = evidence[0]
     assert nodes[red.slice_id].coverage == pytest.approx(entry.failures_inside / failed.sum())
     expected = entry.failures_inside - entry.n_inside * entry.rate_outside
     assert nodes[red.slice_id].excess == pytest.approx(expected / failed.sum())
@@ -159,10 +158,7 @@ def test_organise_slices__the_order_that_slices_come_in_does_not_matter():
     samples = _nested(1)
     slices = [_by_columns(*names.split()) for names in ("wet", "night", "red night", "red", "cut")]
     kinds = [
-        {
-            node.slice_id: (node.kind, node.parent)
-            for node in _organised(samples, given).trees[0].nodes
-        }
+        {node.slice_id: (node.kind, node.parent) for node in _organised(samples, given)[1][0].nodes}
         for given in (slices, slices[::-1])
     ]
     assert kinds[0] == kinds[1]
@@ -171,7 +167,7 @@ def test_organise_slices__the_order_that_slices_come_in_does_not_matter():
 def test_organise_slices__a_part_that_is_no_worse_is_explained_by_the_whole():
     samples = _nested(2)
     red, wet_red = _by_columns("red"), _by_columns("red", "wet")
-    nodes = {node.slice_id: node for node in _organised(samples, [wet_red, red]).trees[0].nodes}
+    nodes = {node.slice_id: node for node in _organised(samples, [wet_red, red])[1][0].nodes}
     assert nodes[wet_red.slice_id].kind.value == "explained"
     assert nodes[wet_red.slice_id].parent == red.slice_id
 
@@ -187,8 +183,8 @@ def test_organise_slices__slices_of_both_folds_are_compared_on_their_own_samples
         )[0]
         for one, kept in ((red, first), (dark_red, second))
     ]
-    organised = organise_slices([red, dark_red], evidence, {"one": first, "two": second}, TOP_1)
-    child = organised.trees[0].nodes[1]
+    _, (tree,) = organise_slices([red, dark_red], evidence, {"one": first, "two": second}, TOP_1)
+    child = tree.nodes[1]
     assert (child.kind.value, child.parent) == ("worse", red.slice_id)
     own = [
         np.array(second.dataset.metadata(name).to_pylist())[second.rows]
@@ -203,4 +199,4 @@ def test_organise_slices__nothing_confirmed_is_no_tree(samples):
     evidence = HoldoutVerifier().verify(
         [found], discovery=nobody, confirmation=samples, criterion=TOP_1
     )
-    assert organise_slices([found], evidence, {"other": samples}, TOP_1).trees == ()
+    assert organise_slices([found], evidence, {"other": samples}, TOP_1)[1] == ()

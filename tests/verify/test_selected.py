@@ -34,13 +34,13 @@ def entry(name, *, verdict=Verdict.CONFIRMED, n_tested=1, **more):
 
 def test_with_adjusted_gaps__alone__limit_is_alpha():
     (adjusted,) = with_adjusted_gaps([entry("weak")], alpha=0.05)
-    assert adjusted.adjusted_gap == adjust_gap(TABLES["weak"], largest_p=0.05).gap
+    assert adjusted.adjusted_gap == adjust_gap(TABLES["weak"], largest_p=0.05)[0]
     assert adjusted.headline_gap == adjusted.adjusted_gap < adjusted.gap
 
 
 def test_with_adjusted_gaps__ten_tested_together__limit_is_a_tenth():
     (adjusted,) = with_adjusted_gaps([entry("weak", n_tested=10)], alpha=0.05)
-    assert adjusted.adjusted_gap == adjust_gap(TABLES["weak"], largest_p=0.005).gap
+    assert adjusted.adjusted_gap == adjust_gap(TABLES["weak"], largest_p=0.005)[0]
 
 
 def test_with_adjusted_gaps__last_one_accepted_sets_the_limit_of_all():
@@ -48,7 +48,7 @@ def test_with_adjusted_gaps__last_one_accepted_sets_the_limit_of_all():
     strong = entry("strong", q_value=fisher_p(*TABLES["strong"]) * 4)
     _, adjusted = with_adjusted_gaps([strong, weak], alpha=0.05)
     by_the_last, by_the_first = (
-        adjust_gap(TABLES["weak"], largest_p=limit).gap for limit in (0.05 * 2 / 4, 0.05 / 4)
+        adjust_gap(TABLES["weak"], largest_p=limit)[0] for limit in (0.05 * 2 / 4, 0.05 / 4)
     )
     assert adjusted.adjusted_gap == by_the_last != by_the_first
 
@@ -57,7 +57,7 @@ def test_with_adjusted_gaps__weight_moves_the_limit():
     light = entry("weak", weight=0.5, q_value=fisher_p(*TABLES["weak"]) / 0.5)
     (adjusted,) = with_adjusted_gaps([light], alpha=0.05)
     assert adjusted.adjusted_gap == pytest.approx(
-        adjust_gap(TABLES["weak"], largest_p=0.025).gap, abs=1e-12
+        adjust_gap(TABLES["weak"], largest_p=0.025)[0], abs=1e-12
     )
 
 
@@ -69,7 +69,7 @@ def test_with_adjusted_gaps__not_confirmed__left_as_it_is():
 def test_with_adjusted_gaps__groups__counted_instead_of_images():
     grouped = entry("strong", groups_inside=10, groups_outside=50)
     (adjusted,) = with_adjusted_gaps([grouped], alpha=0.05)
-    assert adjusted.adjusted_gap == adjust_gap((9, 10, 5, 50), largest_p=0.05).gap
+    assert adjusted.adjusted_gap == adjust_gap((9, 10, 5, 50), largest_p=0.05)[0]
 
 
 def test_with_adjusted_gaps__batches__each_has_its_limit():

@@ -261,8 +261,8 @@ def verify_slices(
         min_gap=min_gap,
     )
     kept_by_use = {discovery.digest(): kept for discovery, kept in pairs}
-    organised = organise_slices(record.slices, adjusted, kept_by_use, criterion)
-    return record.model_copy(update={"evidence": organised.evidence, "trees": organised.trees})
+    told, trees = organise_slices(record.slices, adjusted, kept_by_use, criterion)
+    return record.model_copy(update={"evidence": told, "trees": trees})
 
 
 def _measure(

@@ -11,14 +11,13 @@ from weakspot.testing import material
 from weakspot.testing.part_checks import (
     ANY_PART,
     TOLERANCE,
-    Check,
     Factory,
     can_be_sent,
     expect,
     expect_close,
     expect_no_global_randomness,
     expect_refusal,
-    implements,
+    role_checks,
 )
 
 PROBABILITY_TOLERANCE = 1e-3
@@ -207,27 +206,21 @@ def _first_answer(part: Classifier) -> AnyArray:
     return part.classify(_prepare(part)[:1]).probabilities
 
 
-CLASSIFIER_CHECKS: dict[str, Check] = {
-    "implements_role": implements(Classifier),
-    "can_be_sent": can_be_sent("classifier_id", _first_answer),
-    **ANY_PART,
-    **{
-        check.__name__: check
-        for check in (
-            ids_are_stable,
-            facts_are_given,
-            probabilities_are_probabilities,
-            images_are_told_apart,
-            features_fit_the_head,
-            batches_do_not_matter,
-            same_result_twice,
-            input_stays_as_it_is,
-            no_global_randomness,
-            empty_batches_work,
-            images_are_read_or_refused,
-        )
-    },
-}
+CLASSIFIER_CHECKS = role_checks(
+    Classifier,
+    {"can_be_sent": can_be_sent("classifier_id", _first_answer), **ANY_PART},
+    ids_are_stable,
+    facts_are_given,
+    probabilities_are_probabilities,
+    images_are_told_apart,
+    features_fit_the_head,
+    batches_do_not_matter,
+    same_result_twice,
+    input_stays_as_it_is,
+    no_global_randomness,
+    empty_batches_work,
+    images_are_read_or_refused,
+)
 
 
 CLASS_NAME = "disc"
@@ -312,20 +305,14 @@ def _first_mask(part: Segmenter) -> object:
     return part.segment(material.images()[:1], class_names=[CLASS_NAME])[0].coverage
 
 
-SEGMENTER_CHECKS: dict[str, Check] = {
-    "implements_role": implements(Segmenter),
-    "can_be_sent": can_be_sent("segmenter_id", _first_mask),
-    **ANY_PART,
-    **{
-        check.__name__: check
-        for check in (
-            id_is_stable,
-            masks_fit_their_images,
-            masks_do_not_depend_on_the_batch,
-            every_image_needs_a_class,
-            no_images_no_masks,
-            images_stay_as_they_are,
-            masks_use_no_global_randomness,
-        )
-    },
-}
+SEGMENTER_CHECKS = role_checks(
+    Segmenter,
+    {"can_be_sent": can_be_sent("segmenter_id", _first_mask), **ANY_PART},
+    id_is_stable,
+    masks_fit_their_images,
+    masks_do_not_depend_on_the_batch,
+    every_image_needs_a_class,
+    no_images_no_masks,
+    images_stay_as_they_are,
+    masks_use_no_global_randomness,
+)

@@ -10,11 +10,10 @@ from weakspot.core.slices import FailureSlice
 from weakspot.testing import material
 from weakspot.testing.part_checks import (
     ANY_METHOD,
-    Check,
     Factory,
     expect,
     expect_no_global_randomness,
-    implements,
+    role_checks,
 )
 
 
@@ -119,21 +118,16 @@ def multi_label_is_understood(factory: Factory) -> None:
     )
 
 
-CHECKS: dict[str, Check] = {
-    "implements_role": implements(Describer),
-    **ANY_METHOD,
-    **{
-        check.__name__: check
-        for check in (
-            slices_stay_the_same_but_for_names,
-            names_are_words,
-            same_result_twice,
-            second_call_forgets_the_first,
-            input_stays_as_it_is,
-            no_global_randomness,
-            nobody_to_ask_is_survived,
-            no_slices_give_none,
-            multi_label_is_understood,
-        )
-    },
-}
+CHECKS = role_checks(
+    Describer,
+    ANY_METHOD,
+    slices_stay_the_same_but_for_names,
+    names_are_words,
+    same_result_twice,
+    second_call_forgets_the_first,
+    input_stays_as_it_is,
+    no_global_randomness,
+    nobody_to_ask_is_survived,
+    no_slices_give_none,
+    multi_label_is_understood,
+)

@@ -20,7 +20,7 @@ from weakspot.testing.part_checks import (
     Factory,
     expect,
     expect_no_global_randomness,
-    implements,
+    role_checks,
 )
 
 MIN_AGREEMENT = 0.98
@@ -250,31 +250,26 @@ def multi_label_is_understood(factory: Factory) -> None:
         )
 
 
-DISCOVERER_CHECKS: dict[str, Check] = {
-    "implements_role": implements(Discoverer),
-    **ANY_METHOD,
-    **{
-        check.__name__: check
-        for check in (
-            every_class_gets_a_word,
-            slices_say_where_they_come_from,
-            same_seed_same_result,
-            second_call_forgets_the_first,
-            input_stays_as_it_is,
-            read_only_arrays_are_enough,
-            no_global_randomness,
-            order_of_rows_does_not_matter,
-            predictions_elsewhere_do_not_matter,
-            calm_classes_get_a_note,
-            empty_input_is_survived,
-            missing_embeddings_are_survived,
-            nobody_to_ask_is_survived,
-            rules_decide_on_unseen_rows,
-            slices_survive_json,
-            multi_label_is_understood,
-        )
-    },
-}
+DISCOVERER_CHECKS = role_checks(
+    Discoverer,
+    ANY_METHOD,
+    every_class_gets_a_word,
+    slices_say_where_they_come_from,
+    same_seed_same_result,
+    second_call_forgets_the_first,
+    input_stays_as_it_is,
+    read_only_arrays_are_enough,
+    no_global_randomness,
+    order_of_rows_does_not_matter,
+    predictions_elsewhere_do_not_matter,
+    calm_classes_get_a_note,
+    empty_input_is_survived,
+    missing_embeddings_are_survived,
+    nobody_to_ask_is_survived,
+    rules_decide_on_unseen_rows,
+    slices_survive_json,
+    multi_label_is_understood,
+)
 
 
 def is_a_rule_of_its_kind(factory: Factory) -> None:

@@ -9,14 +9,13 @@ from weakspot.core.roles import Embedder
 from weakspot.testing import material
 from weakspot.testing.part_checks import (
     ANY_PART,
-    Check,
     Factory,
     can_be_sent,
     expect,
     expect_close,
     expect_no_global_randomness,
     expect_refusal,
-    implements,
+    role_checks,
 )
 
 TOLERANCE = 2e-3
@@ -192,23 +191,17 @@ def _first_embedding(part: Any) -> FloatArray:
     )
 
 
-CHECKS: dict[str, Check] = {
-    "implements_role": implements(Embedder),
-    "can_be_sent": can_be_sent("encoder_id", _first_embedding),
-    **ANY_PART,
-    **{
-        check.__name__: check
-        for check in (
-            ids_are_stable,
-            facts_are_given,
-            image_embeddings_are_unit_embeddings,
-            phrase_embeddings_are_unit_embeddings,
-            images_are_told_apart,
-            batches_do_not_matter,
-            same_result_twice,
-            input_stays_as_it_is,
-            no_global_randomness,
-            empty_batches_work,
-        )
-    },
-}
+CHECKS = role_checks(
+    Embedder,
+    {"can_be_sent": can_be_sent("encoder_id", _first_embedding), **ANY_PART},
+    ids_are_stable,
+    facts_are_given,
+    image_embeddings_are_unit_embeddings,
+    phrase_embeddings_are_unit_embeddings,
+    images_are_told_apart,
+    batches_do_not_matter,
+    same_result_twice,
+    input_stays_as_it_is,
+    no_global_randomness,
+    empty_batches_work,
+)

@@ -4,10 +4,10 @@ import os
 import signal
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 
 import numpy as np
@@ -17,11 +17,10 @@ from weakspot.core.errors import MissingExtraError
 from weakspot.core.roles import Engine
 from weakspot.testing.part_checks import (
     ANY_PART,
-    Check,
     ConformanceError,
     Factory,
     expect,
-    implements,
+    role_checks,
 )
 
 N_ITEMS = 40
@@ -38,19 +37,6 @@ def refusing_seven(number: int) -> int:
     if number == BAD_ITEM:
         raise KeyError("seven")
     return number
-
-
-class CountedNumbers:
-    """Endless numbers that know how many were taken."""
-
-    def __init__(self) -> None:
-        self.taken = 0
-
-    def __iter__(self) -> Iterator[int]:
-        """Yield 1, 2, 3 and so on."""
-        while True:
-            self.taken += 1
-            yield self.taken
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,12 +172,13 @@ def results_come_in_order(factory: Factory) -> None:
 def items_are_taken_as_needed(factory: Factory) -> None:
     """Only a bounded number of items is under way: endless input must work."""
     engine: Engine = factory()
-    numbers = CountedNumbers()
-    found = list(islice(engine.map(doubled_in_odd_time, iter(numbers)), 5))
+    numbers = count(1)
+    found = list(islice(engine.map(doubled_in_odd_time, numbers), 5))
+    taken = next(numbers) - 1
     expect(found == [2, 4, 6, 8, 10], "The first results are wrong.")
     expect(
-        numbers.taken <= MAX_UNDER_WAY,
-        f"{numbers.taken} items were taken for 5 results; bound the number under way.",
+        taken <= MAX_UNDER_WAY,
+        f"{taken} items were taken for 5 results; bound the number under way.",
     )
 
 
@@ -268,21 +255,21 @@ def batches_follow_the_order_of_items(factory: Factory) -> None:
 def batches_are_taken_as_needed(factory: Factory) -> None:
     """Only a bounded number of batches is under way, and nothing is taken after the caller stopped."""
     engine: Engine = factory()
-    numbers = CountedNumbers()
-    batches = iter(engine.map_batches(NumberWork, iter(numbers), batch_size=BATCH))
+    numbers = count(1)
+    batches = iter(engine.map_batches(NumberWork, numbers, batch_size=BATCH))
     expect(
         next(batches).doubled == tuple(2 * number for number in range(1, BATCH + 1)),
         "The first batch is wrong.",
     )
-    expect(
-        numbers.taken <= MAX_UNDER_WAY,
-        f"{numbers.taken} items were taken for a batch; bound the number under way.",
-    )
     batches.close()  # type: ignore[attr-defined]
-    taken = numbers.taken
+    taken = next(numbers)
+    expect(
+        taken <= MAX_UNDER_WAY,
+        f"{taken} items were taken for a batch; bound the number under way.",
+    )
     (again,) = engine.map_batches(NumberWork, [1], batch_size=BATCH)
     expect(again.doubled == (2,), "The engine is of no use after `close`.")
-    expect(numbers.taken == taken, "Items were taken after the caller stopped.")
+    expect(next(numbers) == taken + 1, "Items were taken after the caller stopped.")
 
 
 def errors_of_batches_reach_the_caller(factory: Factory) -> None:
@@ -320,20 +307,15 @@ def _no_batch(item: int) -> RunBatch:
     raise ConformanceError(f"The item {item} was given up although no worker died.")
 
 
-CHECKS: dict[str, Check] = {
-    "implements_role": implements(Engine),
-    **ANY_PART,
-    **{
-        check.__name__: check
-        for check in (
-            results_come_in_order,
-            items_are_taken_as_needed,
-            errors_reach_the_caller,
-            errors_of_the_input_reach_the_caller,
-            nothing_in_nothing_out,
-            batches_follow_the_order_of_items,
-            batches_are_taken_as_needed,
-            errors_of_batches_reach_the_caller,
-        )
-    },
-}
+CHECKS = role_checks(
+    Engine,
+    ANY_PART,
+    results_come_in_order,
+    items_are_taken_as_needed,
+    errors_reach_the_caller,
+    errors_of_the_input_reach_the_caller,
+    nothing_in_nothing_out,
+    batches_follow_the_order_of_items,
+    batches_are_taken_as_needed,
+    errors_of_batches_reach_the_caller,
+)

@@ -29,6 +29,7 @@ from weakspot.testing.part_checks import (
     expect_no_global_randomness,
     expect_refusal,
     implements,
+    role_checks,
 )
 
 QUESTION = "What colour is the object?"
@@ -366,32 +367,20 @@ def _first_image(part: ImageGenerator) -> bytes:
     return part.generate(PROMPTS[:1], seeds=SEEDS[:1])[0].image.tobytes()
 
 
-TEXT_GENERATOR_CHECKS: dict[str, Check] = {
-    "implements_role": implements(TextGenerator),
-    "can_be_sent": can_be_sent("generator_id", _first_text),
-    **ANY_PART,
-    **{
-        check.__name__: check
-        for check in (
-            text_is_text,
-            text_fits_the_schema,
-            text_is_the_same_for_the_same_seed,
-            text_uses_no_global_randomness,
-        )
-    },
-}
-IMAGE_GENERATOR_CHECKS: dict[str, Check] = {
-    "implements_role": implements(ImageGenerator),
-    "can_be_sent": can_be_sent("generator_id", _first_image),
-    **ANY_PART,
-    **{
-        check.__name__: check
-        for check in (
-            images_know_where_they_come_from,
-            images_are_the_same_for_the_same_seed,
-            prompts_need_seeds,
-            no_prompts_no_images,
-            images_use_no_global_randomness,
-        )
-    },
-}
+TEXT_GENERATOR_CHECKS = role_checks(
+    TextGenerator,
+    {"can_be_sent": can_be_sent("generator_id", _first_text), **ANY_PART},
+    text_is_text,
+    text_fits_the_schema,
+    text_is_the_same_for_the_same_seed,
+    text_uses_no_global_randomness,
+)
+IMAGE_GENERATOR_CHECKS = role_checks(
+    ImageGenerator,
+    {"can_be_sent": can_be_sent("generator_id", _first_image), **ANY_PART},
+    images_know_where_they_come_from,
+    images_are_the_same_for_the_same_seed,
+    prompts_need_seeds,
+    no_prompts_no_images,
+    images_use_no_global_randomness,
+)

@@ -107,6 +107,12 @@ def implements(role: type[Any]) -> Check:
     return implements_role
 
 
+def role_checks(role: type[Any], shared: Mapping[str, Check], *checks: Check) -> dict[str, Check]:
+    """Return the checks of a role by name: that a part has all of it, what holds for parts of its kind, and its own."""
+    own = {check.__name__: check for check in checks}
+    return {"implements_role": implements(role), **shared, **own}
+
+
 def keyword_arguments_only(factory: Factory) -> None:
     """Parts are built from keyword arguments only, so that settings files can name them."""
     given = inspect.signature(type(factory())).parameters.values()

@@ -16,11 +16,10 @@ from weakspot.testing import material as repair_material
 from weakspot.testing.material import BUDGET, slice_of_nobody
 from weakspot.testing.part_checks import (
     ANY_METHOD,
-    Check,
     Factory,
     expect,
     expect_no_global_randomness,
-    implements,
+    role_checks,
 )
 
 TOLERANCE = 1e-6
@@ -295,27 +294,22 @@ def multi_label_is_understood(factory: Factory) -> None:
     _expect_sound(selection, given)
 
 
-CHECKS: dict[str, Check] = {
-    "implements_role": implements(Repairer),
-    **ANY_METHOD,
-    **{
-        check.__name__: check
-        for check in (
-            selections_are_sound,
-            budget_is_kept,
-            material_that_is_not_there_is_not_used,
-            says_what_was_done,
-            same_seed_same_result,
-            second_call_forgets_the_first,
-            input_stays_as_it_is,
-            no_global_randomness,
-            order_of_rows_does_not_matter,
-            evaluation_labels_do_not_matter,
-            unlabelled_pool_is_understood,
-            no_slices_change_nothing,
-            slices_without_members_are_survived,
-            missing_classes_are_survived,
-            multi_label_is_understood,
-        )
-    },
-}
+CHECKS = role_checks(
+    Repairer,
+    ANY_METHOD,
+    selections_are_sound,
+    budget_is_kept,
+    material_that_is_not_there_is_not_used,
+    says_what_was_done,
+    same_seed_same_result,
+    second_call_forgets_the_first,
+    input_stays_as_it_is,
+    no_global_randomness,
+    order_of_rows_does_not_matter,
+    evaluation_labels_do_not_matter,
+    unlabelled_pool_is_understood,
+    no_slices_change_nothing,
+    slices_without_members_are_survived,
+    missing_classes_are_survived,
+    multi_label_is_understood,
+)

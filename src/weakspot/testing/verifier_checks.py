@@ -14,12 +14,11 @@ from weakspot.core.slices import FailureSlice, matches
 from weakspot.testing import material
 from weakspot.testing.part_checks import (
     ANY_METHOD,
-    Check,
     Factory,
     expect,
     expect_no_global_randomness,
     expect_refusal,
-    implements,
+    role_checks,
 )
 
 TOLERANCE = 1e-9
@@ -174,23 +173,18 @@ def no_slices_give_none(factory: Factory) -> None:
     expect(_evidence(factory, slices=()) == (), "Evidence came out of nothing.")
 
 
-CHECKS: dict[str, Check] = {
-    "implements_role": implements(Verifier),
-    **ANY_METHOD,
-    **{
-        check.__name__: check
-        for check in (
-            one_entry_a_slice,
-            counts_are_right,
-            figures_agree,
-            the_planted_slice_is_confirmed,
-            an_empty_slice_is_not_confirmed,
-            a_slice_by_predictions_is_not_confirmed,
-            seen_samples_are_refused,
-            same_result_twice,
-            input_stays_as_it_is,
-            no_global_randomness,
-            no_slices_give_none,
-        )
-    },
-}
+CHECKS = role_checks(
+    Verifier,
+    ANY_METHOD,
+    one_entry_a_slice,
+    counts_are_right,
+    figures_agree,
+    the_planted_slice_is_confirmed,
+    an_empty_slice_is_not_confirmed,
+    a_slice_by_predictions_is_not_confirmed,
+    seen_samples_are_refused,
+    same_result_twice,
+    input_stays_as_it_is,
+    no_global_randomness,
+    no_slices_give_none,
+)

@@ -39,21 +39,6 @@ class TwoSides:
     embeddings: FloatArray
 
 
-@dataclass(frozen=True, kw_only=True)
-class ShiftTest:
-    """How well held-out images are told apart.
-
-    Args:
-        auc: chance that an evaluation image looks more like evaluation than a training image does.
-        interval: of it.
-        p_value: that they cannot be told apart.
-    """
-
-    auc: float
-    interval: tuple[float, float]
-    p_value: float
-
-
 def ask_shift(
     samples: SampleSet, space: str, evaluated: IntArray, training: IntArray
 ) -> list[ClassFinding]:
@@ -73,7 +58,7 @@ def ask_shift(
         sides = two_sides(samples, space, here[code], there[code])
         if sides is None:
             continue
-        test = compare_sides(sides)
+        test, (low, high) = compare_sides(sides)
         name = samples.dataset.class_names[code]
         found.append(
             ClassFinding(
@@ -83,7 +68,7 @@ def ask_shift(
                 sentence=shift_sentence(name, test.auc),
                 n_samples=int(sides.is_here.sum()),
                 rate=test.auc,
-                interval=Interval(low=test.interval[0], high=test.interval[1]),
+                interval=Interval(low=low, high=high),
                 reference=0.5,
                 p_value=test.p_value,
                 n_training=len(there[code]),
@@ -138,8 +123,8 @@ def two_sides(
     )
 
 
-def compare_sides(sides: TwoSides) -> ShiftTest:
-    """Return whether a classifier that saw some images tells others apart.
+def compare_sides(sides: TwoSides) -> tuple[RankSum, tuple[float, float]]:
+    """Return how well a classifier that saw some images tells others apart, and the interval of its AUC.
 
     A shrunken linear discriminant is fitted on the first fold and ranks the second, then on the first two and ranks the third, and
     so on. Given the folds before it, sides of a fold are exchangeable if nothing differs, whatever was fitted: the sums of ranks of
@@ -153,9 +138,7 @@ def compare_sides(sides: TwoSides) -> ShiftTest:
         direction = discriminant(sides.embeddings[seen], sides.is_here[seen])
         found += RankSum.of(sides.embeddings[asked] @ direction, sides.is_here[asked])
     counts = int((sides.is_here & (folds > 0)).sum()), int((~sides.is_here & (folds > 0)).sum())
-    return ShiftTest(
-        auc=found.auc, interval=_auc_interval(found.auc, *counts), p_value=found.p_value
-    )
+    return found, _auc_interval(found.auc, *counts)
 
 
 def _folds(is_here: BoolArray) -> IntArray:

@@ -51,43 +51,31 @@ def split_halves(
         raise ConfigError(
             "The setting discovery_share must lie between 0 and 1.", given=discovery_share
         )
-    units = _units(dataset, rows, _strata(dataset, rows, criterion))
-    if units.n_units < MIN_IMAGES:
+    unit_of, sizes, strata = _units(dataset, rows, _strata(dataset, rows, criterion))
+    n_units = len(sizes)
+    if n_units < MIN_IMAGES:
         raise NotEnoughDataError(
             "There are too few evaluation samples to hold some of them back.",
-            given=units.n_units,
+            given=n_units,
             fix="Label more samples.",
         )
-    chance = generator(seed, "halves").permutation(units.n_units)
-    order = np.lexsort((chance, units.sizes, units.strata))
+    chance = generator(seed, "halves").permutation(n_units)
+    order = np.lexsort((chance, sizes, strata))
     # Taking every n-th along the sorted strata keeps shares equal within each stratum and over all.
-    steps = np.floor(np.arange(units.n_units + 1) * discovery_share + 0.5)
-    for_discovery = np.zeros(units.n_units, dtype=np.bool_)
+    steps = np.floor(np.arange(n_units + 1) * discovery_share + 0.5)
+    for_discovery = np.zeros(n_units, dtype=np.bool_)
     for_discovery[order] = np.diff(steps) > 0
-    chosen = for_discovery[units.unit_of]
+    chosen = for_discovery[unit_of]
     return Halves(discovery=np.sort(rows[chosen]), confirmation=np.sort(rows[~chosen]))
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Units:
-    """What goes to one half as a whole: groups, in the order of their first content hash.
+def _units(
+    dataset: Dataset, rows: IntArray, strata: AnyArray
+) -> tuple[IntArray, IntArray, AnyArray]:
+    """Return the unit of every row [n], and of every unit its different images and its stratum [u].
 
-    Args:
-        unit_of: unit of every row [n].
-        sizes: different images of every unit [u].
-        strata: stratum of every unit [u].
+    A unit goes to one half as a whole: it is a group. Units are in the order of their first content hash.
     """
-
-    unit_of: IntArray
-    sizes: IntArray
-    strata: AnyArray
-
-    @property
-    def n_units(self) -> int:
-        return len(self.sizes)
-
-
-def _units(dataset: Dataset, rows: IntArray, strata: AnyArray) -> _Units:
     hashes = np.array(dataset.content_hashes(rows))
     _, first, content_of = np.unique(hashes, return_index=True, return_inverse=True)
     groups = dataset.groups[rows][first]
@@ -100,11 +88,8 @@ def _units(dataset: Dataset, rows: IntArray, strata: AnyArray) -> _Units:
     counted, numbers = np.unique(np.stack([unit_of, strata[first]]), axis=1, return_counts=True)
     order = np.lexsort((counted[1], -numbers, counted[0]))
     leading = order[np.unique(counted[0][order], return_index=True)[1]]
-    return _Units(
-        unit_of=unit_of[content_of],
-        sizes=np.bincount(unit_of, minlength=len(place)),
-        strata=counted[1][leading],
-    )
+    sizes = np.bincount(unit_of, minlength=len(place))
+    return unit_of[content_of], sizes, counted[1][leading]
 
 
 def _strata(dataset: Dataset, rows: IntArray, criterion: FailureCriterion) -> AnyArray:

@@ -145,7 +145,7 @@ class HoldoutVerifier:
                 found[place] = leader.found.slice_id
         return found
 
-    def _results(self, tested: Sequence["_Candidate"]) -> list["_Result"]:
+    def _results(self, tested: Sequence["_Candidate"]) -> list[tuple[float, float, float]]:
         """Return p-value, adjusted value and weight of all tests together."""
         p_values = sides_p([one.sides for one in tested if one.sides is not None])
         # A gap that would not be published counts as p = 1 before adjusting: dropping findings afterwards could raise their share.
@@ -155,10 +155,7 @@ class HoldoutVerifier:
         ]
         weights = _weights(tested) if self.weights == "discovery" else np.ones(len(tested))
         adjusted = adjusted_p_values(counted, correction=self.correction, weights=weights)
-        return [
-            _Result(p_value=p_value, q_value=float(q_value), weight=float(weight))
-            for p_value, q_value, weight in zip(p_values, adjusted, weights, strict=True)
-        ]
+        return list(zip(p_values, adjusted.tolist(), weights.tolist(), strict=True))
 
     def _is_wide(self, candidate: "_Candidate") -> bool:
         failures_inside, n_inside, failures_outside, n_outside = candidate.table
@@ -169,11 +166,12 @@ class HoldoutVerifier:
         self,
         candidate: "_Candidate",
         use: DataUse,
-        result: "_Result | None",
+        result: tuple[float, float, float] | None,
         same_as: str | None,
         *,
         n_tested: int,
     ) -> Evidence:
+        p_value, q_value, weight = result or (1.0, 1.0, 1.0)
         failures_inside, n_inside, failures_outside, n_outside = candidate.table
         rate_inside = failures_inside / n_inside if n_inside else 0.0
         rate_outside = failures_outside / n_outside if n_outside else 0.0
@@ -195,12 +193,12 @@ class HoldoutVerifier:
             interval_inside=Interval(low=inside[0], high=inside[1], level=self.level),
             interval_outside=Interval(low=outside[0], high=outside[1], level=self.level),
             gap=rate_inside - rate_outside,
-            p_value=1.0 if result is None else result.p_value,
-            q_value=1.0 if result is None else result.q_value,
+            p_value=p_value,
+            q_value=q_value,
             n_tested=n_tested,
-            verdict=self._verdict(candidate, result, same_as),
+            verdict=self._verdict(candidate, same_as, None if result is None else q_value),
             correction=self.correction,
-            weight=1.0 if result is None else result.weight,
+            weight=weight,
             same_as=same_as,
             effect=effect_size(candidate.table, level=self.level, effective=worth),
             groups_inside=groups_inside,
@@ -208,26 +206,16 @@ class HoldoutVerifier:
         )
 
     def _verdict(
-        self, candidate: "_Candidate", result: "_Result | None", same_as: str | None
+        self, candidate: "_Candidate", same_as: str | None, q_value: float | None
     ) -> Verdict:
         if candidate.sides is None:
             return Verdict.CIRCULAR
         if same_as is not None:
             return Verdict.SAME
-        if result is None:
+        if q_value is None:
             return Verdict.TOO_FEW
-        return (
-            Verdict.CONFIRMED
-            if result.q_value <= self.alpha and self._is_wide(candidate)
-            else Verdict.NOT_CONFIRMED
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Result:
-    p_value: float
-    q_value: float
-    weight: float
+        is_confirmed = q_value <= self.alpha and self._is_wide(candidate)
+        return Verdict.CONFIRMED if is_confirmed else Verdict.NOT_CONFIRMED
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -27,26 +26,13 @@ MAX_P = 0.05
 MOSTLY = 0.8
 
 
-@dataclass(frozen=True, kw_only=True)
-class Organised:
-    """What comes of confirmed slices.
-
-    Args:
-        evidence: the same evidence, in the same order; slices that others explain say so.
-        trees: one a class with confirmed slices.
-    """
-
-    evidence: tuple[Evidence, ...]
-    trees: tuple[ClassTree, ...]
-
-
 def organise_slices(
     slices: Sequence[FailureSlice],
     evidence: Sequence[Evidence],
     confirmation: Mapping[str, SampleSet],
     criterion: FailureCriterion,
-) -> Organised:
-    """Put the confirmed slices of a run in order, class by class.
+) -> tuple[tuple[Evidence, ...], tuple[ClassTree, ...]]:
+    """Return the same evidence, where slices that others explain say so, and a tree of every class with confirmed slices.
 
     Args:
         slices: what was tested.
@@ -83,7 +69,7 @@ def organise_slices(
                 nodes=tuple(organising.nodes()),
             )
         )
-    return Organised(evidence=tuple(changed), trees=tuple(trees))
+    return tuple(changed), tuple(trees)
 
 
 class _Population:

@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,31 +12,18 @@ from weakspot.core.statistics import wilson_interval
 GRID = 400
 
 
-@dataclass(frozen=True, kw_only=True)
-class AdjustedGap:
-    """A gap of rates, allowing for selection.
-
-    Args:
-        gap: the mean over all gaps from zero up, weighed by how likely they make what was seen.
-        low: lower end of the interval, at least zero.
-        high: upper end; selection can only have raised the gap, so it is that of an ordinary interval.
-    """
-
-    gap: float
-    low: float
-    high: float
-
-
 def adjust_gap(
     table: tuple[int, int, int, int],
     *,
     largest_p: float,
     least_gap: float = 0.0,
     level: float = 0.95,
-) -> AdjustedGap:
-    """Return the gap of a slice that is published only if Fisher's p-value is at most `largest_p`.
+) -> tuple[float, float, float]:
+    """Return the gap of a slice that is published only if Fisher's p-value is at most `largest_p`, and the ends of its interval.
 
-    The interval covers the true gap at least with `level`, given that the slice was published and the gap is not below zero.
+    The gap is the mean over all gaps from zero up, weighed by how likely they make what was seen. The interval covers the true gap at
+    least with `level`, given that the slice was published and the gap is not below zero; selection can only have raised the gap, so
+    its upper end is that of an ordinary interval.
 
     Args:
         table: failures and samples inside, failures and samples outside; a positive gap, no side empty.
@@ -45,8 +31,8 @@ def adjust_gap(
         least_gap: gap from which on it would have been published.
         level: of the interval.
 
-    >>> adjusted = adjust_gap((6, 10, 14, 140), largest_p=0.01)
-    >>> round(6 / 10 - 14 / 140, 2), round(adjusted.gap, 2)
+    >>> gap, _, _ = adjust_gap((6, 10, 14, 140), largest_p=0.01)
+    >>> round(6 / 10 - 14 / 140, 2), round(gap, 2)
     (0.5, 0.38)
     """
     seen, n_inside, failures_outside, n_outside = table
@@ -64,11 +50,8 @@ def adjust_gap(
     odds = np.log(inside) - np.log1p(-inside) - np.log(outside) + np.log1p(-outside)
     upper, own = _tails(counts[kept], chances[kept], odds, seen)
     tail = (1 - level) / 2
-    return AdjustedGap(
-        gap=float(np.sum(own * gaps) / np.sum(own)),
-        low=0.0 if upper[0] > tail else float(gaps[np.argmax(upper > tail)]),
-        high=_plain_upper_end(table, level),
-    )
+    low = 0.0 if upper[0] > tail else float(gaps[np.argmax(upper > tail)])
+    return float(np.sum(own * gaps) / np.sum(own)), low, _plain_upper_end(table, level)
 
 
 def _plain_upper_end(table: tuple[int, int, int, int], level: float) -> float:
@@ -140,7 +123,7 @@ def _adjust(entry: Evidence, limit: float, min_gap: float) -> Evidence:
     if not table[1] or not table[3] or table[0] * table[3] <= table[2] * table[1]:
         return entry
     level = entry.interval_inside.level
-    found = adjust_gap(
+    gap, low, high = adjust_gap(
         table,
         largest_p=max(entry.p_value, min(1.0, limit * entry.weight)) / entry.n_compared,
         least_gap=min_gap,
@@ -148,8 +131,8 @@ def _adjust(entry: Evidence, limit: float, min_gap: float) -> Evidence:
     )
     return entry.model_copy(
         update={
-            "adjusted_gap": found.gap,
-            "adjusted_interval": Interval(low=found.low, high=found.high, level=level),
+            "adjusted_gap": gap,
+            "adjusted_interval": Interval(low=low, high=high, level=level),
         }
     )
 
