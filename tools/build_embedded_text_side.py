@@ -1,4 +1,4 @@
-r"""Make the text side of the embedded default again: `src/weakspot/backends/embedded/weights/clip_minilm_text.npz`.
+r"""Make the text side of the embedded default again: `src/weakspot/models/embedded/weights/clip_minilm_text.npz`.
 
 Needs a folder of pairs (`embeddings.npy` and `texts.jsonl` with captions or labels), the float32 image tower, the sentence
 encoder, a folder of cut-outs, one or more folders of photographs and WordNet's `data.noun`. The teaching images are drawn

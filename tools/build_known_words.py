@@ -1,4 +1,4 @@
-r"""Make the known words of the embedded default again: `src/weakspot/backends/embedded/weights/known_words.npz`.
+r"""Make the known words of the embedded default again: `src/weakspot/models/embedded/weights/known_words.npz`.
 
 Words with their true text embeddings come from a file (`--word-embeddings`) or from a CLIP ViT-B/16 text tower
 (`--text-tower`: name on the hub, folder of a transformers model or of ONNX towers). Less certain ones (`--lent`) only lend to their

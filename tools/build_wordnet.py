@@ -1,9 +1,9 @@
-"""Make the compact WordNet of the lexicon again: `src/weakspot/lexicon/data/wordnet.txt.gz`.
+"""Make the compact WordNet of the lexicon again: `src/weakspot/words/data/wordnet.txt.gz`.
 
 Needs WordNet's `dict` folder, for example of the Debian package `wordnet-base` (`/usr/share/wordnet`). Nouns and adjectives are
 kept, with their senses, the synsets above or similar, how often a sense was counted, and irregular forms; explanations are not.
 
-    python tools/build_wordnet.py --dict DICT --out src/weakspot/lexicon/data/wordnet.txt.gz
+    python tools/build_wordnet.py --dict DICT --out src/weakspot/words/data/wordnet.txt.gz
 """
 
 import argparse

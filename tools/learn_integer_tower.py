@@ -1,4 +1,4 @@
-"""Learns the shifts and factors of the 8-bit image tower, and writes src/weakspot/backends/embedded/weights/integer_tower.npz.
+"""Learns the shifts and factors of the 8-bit image tower, and writes src/weakspot/models/embedded/weights/integer_tower.npz.
 
 Images: sixteen training photographs of the groceries and eight views of the known image. None of them is used to judge
 (benchmarks/integer_tower.py). Weights come from the registry file, activations from its float32 form.

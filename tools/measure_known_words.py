@@ -1,4 +1,4 @@
-r"""Make the card of the words that the describer may say: `src/weakspot/backends/embedded/weights/word_card.json` and its page.
+r"""Make the card of the words that the describer may say: `src/weakspot/models/embedded/weights/word_card.json` and its page.
 
 A word is measured where its truth is known on images that took no part in teaching: Flickr8k test photographs whose captions say it (at
 least ten), photographs of ImageNet classes it is nearly always true of, recoloured and filtered photographs
@@ -260,11 +260,11 @@ def main() -> None:
     options.card.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     page = card_page(title, rows, weak)
     if kinds:
-        below = [str(row["word"]) for row in kinds if not row["may_be_said"]]
+        n_said = sum(bool(row["may_be_said"]) for row in kinds)
         page += (
-            f"\nKinds: {len(kinds) - len(below)} of {len(kinds)} names of ImageNet classes, and of what they are kinds of, tell their "
-            f"photographs (at least four) from those of relatives at 0.80 or more and may be said of a class; {len(below)} may not: "
-            f"{', '.join(below)}. Other kinds are never said.\n"
+            f"\nKinds: {n_said} of {len(kinds)} names of ImageNet classes, and of what they are kinds of, tell their photographs (at "
+            f"least four) from those of relatives at 0.80 or more and may be said of a class; {len(kinds) - n_said} may not. "
+            f"Other kinds are never said. `{options.card.name}`, beside the weights, has every figure.\n"
         )
     options.page.write_text(page, encoding="utf-8")
     n_may = sum(bool(row["may_be_said"]) for row in rows)

@@ -143,14 +143,16 @@ def card_page(title: str, rows: Sequence[Mapping[str, object]], weak: Sequence[s
         f"{len(said)} of {len(rows)} words may be said: each has a held-out area under the curve of at least {MIN_AREA:.2f}. "
         f"{len(below)} are below it, {len(unmeasured)} could not be measured; neither are said unless a person gives them.",
         "",
-        "| word | area under the curve | images with it | measured on | also measured | taught by |",
-        "|---|---|---|---|---|---|",
+        "| measured on | words that may be said: area under the curve (images with it) |",
+        "|---|---|",
     ]
-    for row in (*said, *below):
-        also = row["also"]
-        more = "; ".join(map(str, also)) if isinstance(also, list) else ""
-        area = f"{float(str(row['auc'])):.3f}{'' if row['may_be_said'] else ' (not said)'}"
-        told = (row["word"], area, row["n"], row["on"], more, row["taught"])
-        lines.append(f"| {' | '.join(map(str, told))} |")
+    for source in dict.fromkeys(str(row["on"]) for row in said):
+        lines.append(f"| {source} | {_areas(row for row in said if row['on'] == source)} |")
+    lines += ["", f"Measured, and not said: {_areas(below) or 'none'}."]
     lines += ["", f"Not measured, so never said of itself: {', '.join(unmeasured) or 'none'}.", ""]
     return "\n".join(lines)
+
+
+def _areas(rows: Iterable[Mapping[str, object]]) -> str:
+    """Return words with their areas and the number of images that show them."""
+    return ", ".join(f"{row['word']} {float(str(row['auc'])):.2f} ({row['n']})" for row in rows)
