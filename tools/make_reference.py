@@ -4,6 +4,8 @@ import importlib.util
 import inspect
 import re
 import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
 
@@ -35,23 +37,46 @@ def command_page() -> str:
     lab = group.commands["lab"].commands
     commands = {name: command for name, command in group.commands.items() if name != "lab"}
     commands |= {f"lab {name}": command for name, command in lab.items()}
+    rows = {
+        name: {
+            _names(option): _option_row(option)
+            for option in command.params
+            if option.name != "help"
+        }
+        for name, command in commands.items()
+    }
+    shared = _repeated(rows.values(), MIN_COMMANDS)
+    lines += ["## Options of many commands", "", *OPTION_HEAD, *sorted(shared), ""]
     for name, command in commands.items():
+        own = [row for row in rows[name].values() if row not in shared]
+        others = [option for option, row in rows[name].items() if row in shared]
         lines += [f"## weakspot {name}", "", inspect.cleandoc(command.help or ""), ""]
-        lines += ["| option | meaning | default |", "|---|---|---|"]
-        lines += [_option_row(option) for option in command.params if option.name != "help"]
-        lines.append("")
+        lines += [*OPTION_HEAD, *own, ""] if own else []
+        lines += [f"{'Also' if own else 'Options:'} {', '.join(others)}.", ""] if others else []
     return "\n".join(lines)
 
 
+OPTION_HEAD = ["| option | meaning | default |", "|---|---|---|"]
+MIN_COMMANDS = 4
+"""An option that is the same in so many commands is explained once."""
+
+
+def _repeated(tables: Iterable[Mapping[str, str]], least: int) -> list[str]:
+    """Return the rows that stand in at least so many tables."""
+    counts = Counter(row for table in tables for row in table.values())
+    return [row for row, n in counts.items() if n >= least]
+
+
+def _names(option) -> str:
+    if option.opts[0].startswith("-"):
+        return ", ".join(f"`{name}`" for name in option.opts)
+    return f"`{option.name.upper()}`"
+
+
 def _option_row(option) -> str:
-    names = (
-        ", ".join(f"`{name}`" for name in option.opts)
-        if option.opts[0].startswith("-")
-        else f"`{option.name.upper()}`"
-    )
     default = option.default() if callable(option.default) else option.default
-    shown = "" if default in (None, "", False) else f"`{default}`"
-    return f"| {names} | {getattr(option, 'help', '') or ''} | {shown} |"
+    shown = "" if default in (None, "", False, []) else f"`{default}`"
+    return f"| {_names(option)} | {getattr(option, 'help', '') or ''} | {shown} |"
 
 
 def settings_page() -> str:
@@ -68,15 +93,17 @@ def settings_page() -> str:
         if not isinstance(field.default, BaseModel)
     }
     lines += _settings_table(scalars)
+    alike: dict[str, list[str]] = {}
     for name, field in Settings.model_fields.items():
         if name not in scalars:
-            lines += [
-                f"## [{name}]",
-                "",
+            section = [
                 type(field.default).__doc__ or "",
                 "",
                 *_settings_table(type(field.default).model_fields),
             ]
+            alike.setdefault("\n".join(section), []).append(f"[{name}]")
+    for section, names in alike.items():
+        lines += [f"## {', '.join(names)}", "", section]
     return "\n".join(lines)
 
 
@@ -103,11 +130,26 @@ GUIDES = {
     "engines": "engines",
     "rules": "plug-ins",
 }
+METHODS = ("discoverers", "describers", "verifiers", "repairers")
+"""Roles whose parameters are explained; those of models are in the guides of their roles."""
+MIN_METHODS = 3
+"""A parameter that is the same in so many methods of a role is explained once."""
+METHOD_HEAD = """# Methods
+
+Made by `tools/make_reference.py` from the classes; do not edit. Every registered part, by role. The parameters of a method are the
+fields of its class: give them in `weakspot.toml` under the stage's `parameters`. [Methods and their
+papers](../explanation/methods.md) says what was taken from each paper and where ours departs from it.
+"""
 _SECTION = re.compile(r"\n(?:Args|Raises|Returns):\n|\n>>> ")
 
 
+def method_page() -> str:
+    """Return the page on methods."""
+    return f"{METHOD_HEAD}\n{method_rows().strip()}\n"
+
+
 def method_rows(package: str = OWN_DISTRIBUTION) -> str:
-    """Return the tables of all parts that a package has registered, role by role."""
+    """Return all parts that a package has registered, role by role: what each does, then what its parameters mean."""
     lines = []
     for role in ROLES:
         classes = {
@@ -118,16 +160,18 @@ def method_rows(package: str = OWN_DISTRIBUTION) -> str:
         if role == "rules" and package == OWN_DISTRIBUTION:
             classes = dict(sorted(BUILT_IN_RULES.items()))
         if classes:
-            title = role.replace("_", " ").capitalize()
-            guide = f" ([guide](../guide/{GUIDES[role]}.md))" if role in GUIDES else ""
-            lines += [
-                f"### {title}{guide}",
-                "",
-                "| name | what it does | parameters (default) |",
-                "|---|---|---|",
-            ]
-            lines += [part_row(name, part) for name, part in classes.items()]
-            lines.append("")
+            lines += [f"## {role.replace('_', ' ').capitalize()}", ""]
+            lines += (
+                [f"Guide: [{GUIDES[role]}](../guide/{GUIDES[role]}.md).", ""]
+                if role in GUIDES
+                else []
+            )
+            rows = [part_row(name, part) for name, part in classes.items()]
+            if role in METHODS:
+                rows = [row.rsplit(" | ", maxsplit=1)[0] + " |" for row in rows]
+            head = ["name", "what it does", *([] if role in METHODS else ["parameters (default)"])]
+            lines += [f"| {' | '.join(head)} |", "|---" * len(head) + "|", *rows]
+            lines += ["", *(_parameters(classes) if role in METHODS else [])]
     return "\n".join(lines)
 
 
@@ -140,27 +184,41 @@ def part_row(name: str, part: object) -> str:
     """
     paper = paper_of(part)
     what = f"{summary_of(part)} {paper}".strip().replace("|", "\\|")
-    given = inspect.signature(part).parameters.values()
     shown = [
-        _parameter(one) for one in given if one.kind is not one.VAR_KEYWORD and one.name != "kind"
+        f"`{one.name}`" if one.default is one.empty else f"`{one.name}` ({_shown(one.default)})"
+        for one in inspect.signature(part).parameters.values()
+        if one.kind is not one.VAR_KEYWORD and one.name != "kind"
     ]
     return f"| `{name}` | {what} | {', '.join(shown)} |"
 
 
-def parameter_table(part: type) -> str:
-    """Return a table of the parameters of a method with what its docstring says about them."""
-    meanings = {
+def _parameters(classes: Mapping[str, type]) -> list[str]:
+    """Return what the parameters of methods mean: first what several share, then method by method."""
+    tables = {name: meanings_of(part) for name, part in classes.items()}
+    repeated = _repeated(tables.values(), MIN_METHODS)
+    shared = list({row.split("|")[1]: row for row in reversed(repeated)}.values())[::-1]
+    lines = _meanings("several methods", shared) if shared else []
+    for name, table in tables.items():
+        own = [row for row in table.values() if row not in shared]
+        lines += _meanings(f"`{name}`", own) if own else []
+    return lines
+
+
+def _meanings(whose: str, rows: list[str]) -> list[str]:
+    return [f"| {whose} | default | meaning |", "|---|---|---|", *rows, ""]
+
+
+def meanings_of(part: type) -> dict[str, str]:
+    """Return a row for every parameter of a method, with what its docstring, or that of a base, says about it."""
+    said = {
         name: meaning
         for kind in reversed(part.__mro__)
         for name, meaning in _arguments(inspect.cleandoc(kind.__doc__ or "")).items()
     }
-    lines = ["| parameter | default | meaning |", "|---|---|---|"]
-    for one in inspect.signature(part).parameters.values():
-        default = "needed" if one.default is one.empty else f"`{_shown(one.default)}`"
-        lines.append(
-            f"| `{one.name}` | {default} | {meanings.get(one.name, '')} |".replace("  |", " |")
-        )
-    return "\n".join(lines)
+    return {
+        one.name: f"| `{one.name}` | {'' if one.default is one.empty else _shown(one.default)} | {said.get(one.name, '')} |"
+        for one in inspect.signature(part).parameters.values()
+    }
 
 
 def summary_of(part: object) -> str:
@@ -173,11 +231,6 @@ def paper_of(part: object) -> str:
     text = " ".join(_SECTION.split(f"{inspect.getdoc(part) or ''}")[0].split())
     found = re.search(r"After [^*]*\*[^*]+\*(?:[^*.]*\*[^*]+\*)*(?: \([^)]*\))?", text)
     return f"{found[0]}." if found else ""
-
-
-def _parameter(one: inspect.Parameter) -> str:
-    default = "" if one.default is one.empty else f" ({_shown(one.default)})"
-    return f"`{one.name}`{default}"
 
 
 def _shown(default: object) -> str:
@@ -194,23 +247,6 @@ def _arguments(text: str) -> dict[str, str]:
     section = text.split("\nArgs:\n", maxsplit=1)[1].split("\n\n", maxsplit=1)[0]
     entries = re.findall(r"^    (\w+): (.*(?:\n        .*)*)", section, re.M)
     return {name: " ".join(meaning.split()) for name, meaning in entries}
-
-
-_BLOCK = re.compile(r"(<!-- made: (.*?) -->\n).*?(<!-- end -->)", re.S)
-
-
-def method_page() -> str:
-    """Return the page on methods: what people wrote, with the tables between `made` and `end` made anew."""
-    page = (FOLDER / "methods.md").read_text(encoding="utf-8")
-    return _BLOCK.sub(lambda block: f"{block[1]}\n{_table(block[2])}\n\n{block[3]}", page)
-
-
-def _table(asked: str) -> str:
-    """Return the table that a block asks for: `parts`, or `parameters of <role> <name>`."""
-    if asked == "parts":
-        return method_rows().strip()
-    role, name = asked.removeprefix("parameters of ").split()
-    return parameter_table(part_class(role, name))
 
 
 def _tool(name: str) -> ModuleType:

@@ -1,7 +1,7 @@
 """Failures as directions: linear classifiers tell the samples of a class that fail from those that do not.
 
 After Jain, Lawrence, Moitra and Madry, *Distilling Model Failures as Directions in Latent Space* (2023).
-`docs/reference/methods.md` says where this departs from the paper and why.
+`docs/explanation/methods.md` says where this departs from the paper and why.
 """
 
 import os
