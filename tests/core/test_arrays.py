@@ -15,10 +15,6 @@ def test_unit_rows__missing_embeddings_stay_missing():
     assert np.isnan(unit_rows(np.full((1, 2), np.nan))).all()
 
 
-def test_unit_rows__no_rows():
-    assert unit_rows(np.zeros((0, 3))).shape == (0, 3)
-
-
 def test_unit_rows__blocks_give_the_same_as_all_at_once():
     given = np.random.default_rng(0).standard_normal((2 * BLOCK_ROWS + 3, 3)).astype(np.float32)
     lengths = np.linalg.norm(given, axis=1, keepdims=True)

@@ -6,11 +6,9 @@ from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.evidence import (
     Cause,
     CauseFinding,
-    ConfusedWith,
     Evidence,
     Interval,
     LabelFinding,
-    Measurement,
     Share,
     Verdict,
     effect_size,
@@ -42,14 +40,6 @@ EVIDENCE = Evidence(
 )
 
 
-def test_evidence__survives_json():
-    again = Evidence.model_validate_json(EVIDENCE.model_dump_json())
-    assert again == EVIDENCE
-    assert again.verdict is Verdict.CONFIRMED
-    assert again.cause.cause is Cause.RARE
-    assert again.interval_inside.level == 0.95
-
-
 def test_named_cause__suspect_labels_come_before_what_training_tells():
     share = Share.of(3, 4)
     flagged = LabelFinding(
@@ -71,48 +61,6 @@ def test_evidence__closed_and_frozen():
         Evidence.model_validate({**EVIDENCE.model_dump(), "mood": "good"})
     with pytest.raises(ValidationError, match="verdict"):
         Evidence.model_validate({**EVIDENCE.model_dump(), "verdict": "perhaps"})
-
-
-def test_evidence__new_facts_survive_json():
-    share = Share.of(3, 4)
-    confused_with = ConfusedWith(
-        answer="pear",
-        inside=share,
-        outside=share,
-        among_failures=share,
-        among_other_failures=share,
-        p_value=0.1,
-        is_real=False,
-    )
-    labels = LabelFinding(
-        n_suspect=3,
-        share=0.75,
-        inside=share,
-        outside=share,
-        witnesses=("neighbours",),
-        is_flagged=True,
-    )
-    full = EVIDENCE.model_copy(
-        update={
-            "correction": "fwer",
-            "same_as": "other",
-            "effect": effect_size((8, 10, 0, 20)),
-            "labels": labels,
-            "cause": CauseFinding(
-                cause=Cause.SHIFT, in_training=share, confused_with=confused_with
-            ),
-            "elsewhere": (
-                Measurement(measured_on=EVIDENCE.measured_on, inside=share, outside=share, gap=0.0),
-            ),
-        }
-    )
-    assert Evidence.model_validate_json(full.model_dump_json()) == full
-
-
-def test_evidence__what_was_not_measured_may_be_absent():
-    new = ("correction", "weight", "same_as", "effect", "labels", "elsewhere")
-    old = {key: value for key, value in EVIDENCE.model_dump(mode="json").items() if key not in new}
-    assert Evidence.model_validate(old) == EVIDENCE
 
 
 def test_share__of_counts_and_of_nothing():

@@ -10,7 +10,6 @@ from weakspot.core.failures import (
     best_f1_thresholds,
     class_problems,
     describe_criterion,
-    predicted_classes,
     predicted_labels,
     top_classes,
 )
@@ -171,10 +170,6 @@ def test_predicted_labels__given_as_a_matrix():
     assert predicted_labels(told, np.array([1, 0])).tolist() == [[True], [False]]
     problems = class_problems(told, np.arange(2), FailureCriterion())
     assert [problem.failed.tolist() for problem in problems] == [[True], [True]]
-
-
-def test_predicted_classes__likeliest_class(birds):
-    assert predicted_classes(birds, np.arange(4)).tolist() == [0, 1, 2, 3]
 
 
 def test_top_classes__ties_go_to_the_lower_number():

@@ -4,15 +4,6 @@ from weakspot.core.errors import DataError
 from weakspot.core.failures import LabelHierarchy
 
 
-def test_parent__direct_parent_or_the_label_itself():
-    tree = LabelHierarchy(parents={"robin": "bird", "bird": "animal"})
-    assert (tree.parent("robin"), tree.parent("bird"), tree.parent("trout")) == (
-        "bird",
-        "animal",
-        "trout",
-    )
-
-
 def test_parent_codes__siblings_share_a_number():
     tree = LabelHierarchy(parents={"robin": "bird", "crow": "bird", "oak": "tree"})
     assert tree.parent_codes(("robin", "oak", "crow", "trout")).tolist() == [0, 1, 0, 2]

@@ -3,8 +3,7 @@ import pytest
 
 from weakspot.core.evidence import Interval
 from weakspot.core.repairs import GroupChange, GroupKind, RepairArm, RepairPlan, RepairResult
-from weakspot.core.rules import IdRule
-from weakspot.core.slices import DataUse, FailureSlice
+from weakspot.core.slices import DataUse
 
 USE = DataUse(name="test", n_samples=10, digest="0" * 32)
 HALF = Interval(low=0.2, high=0.8)
@@ -62,13 +61,3 @@ def test_repair_prediction__the_repair_among_its_baselines():
     result = RepairResult(plan=plan, measured_on=USE, arms=(_arm("random"), _arm("slice-balanced")))
     assert result.repaired.arm == "slice-balanced"
     assert RepairResult.model_validate_json(result.model_dump_json()) == result
-
-
-def test_repair_plan__carries_its_slices_through_json():
-    found = FailureSlice(
-        class_name="cat", rule=IdRule(sample_ids=("s3",)), method="m", found_on=USE
-    )
-    plan = RepairPlan(slice_ids=(found.slice_id,), repairer="up-weight", slices=(found,))
-    again = RepairPlan.model_validate_json(plan.model_dump_json())
-    assert again.slices[0].slice_id == found.slice_id
-    assert again == plan

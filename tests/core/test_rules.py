@@ -233,38 +233,6 @@ def test_any_of_rule__members_satisfy_at_least_one_rule():
     ).reads_predictions
 
 
-def test_single_rules__of_nested_rules__are_all_their_parts():
-    at_a, at_b = ColumnRule(column="site", values=("a",)), ColumnRule(column="site", values=("b",))
-    assert single_rules(at_a) == (at_a,)
-    assert single_rules(AnyOfRule(rules=(AllOfRule(rules=(_ball(), at_a)), at_b))) == (
-        _ball(),
-        at_a,
-        at_b,
-    )
-
-
-@pytest.mark.parametrize(
-    "rule",
-    [
-        _nearest(offsets=(0.1, 0.2)),
-        _ball(),
-        _mixture(),
-        PredictionRule(measure="loss", threshold=0.7),
-        AllOfRule(rules=(_ball(), _mixture(), PredictionRule(measure="doubt", threshold=0.3))),
-        AnyOfRule(
-            rules=(AllOfRule(rules=(_ball(), _mixture())), ColumnRule(column="site", values=("a",)))
-        ),
-        LinearRule(encoder_id="toy", direction=(1.0, 0.0)),
-    ],
-)
-def test_rules__are_read_back_as_what_they_were(rule):
-    adapter = TypeAdapter(MembershipRule)
-    again = adapter.validate_json(adapter.dump_json(rule))
-    assert again == rule
-    assert type(again) is type(rule)
-    assert again.scores(_samples(), ROWS[:3]).tolist() == rule.scores(_samples(), ROWS[:3]).tolist()
-
-
 @pytest.mark.parametrize(
     "rule",
     [

@@ -73,11 +73,6 @@ def test_linear_rule__embeddings_stay_as_they_are(samples):
     np.testing.assert_array_equal(samples.space("clip").embeddings, before)
 
 
-def test_linear_rule__another_encoder_is_refused(samples):
-    with pytest.raises(DataError, match=r"another encoder.*Given: 'e'.*Embed with 'f'"):
-        LinearRule(encoder_id="f", direction=(1.0, 0.0)).scores(samples, ROWS)
-
-
 def test_column_rule__values(samples):
     assert ColumnRule(column="colour", values=("red",)).members(samples, ROWS).tolist() == [
         True,
@@ -146,38 +141,6 @@ def test_id_rule__listed_samples(samples):
     ]
 
 
-def test_all_of_rule__every_rule_must_hold(samples):
-    rule = AllOfRule(
-        rules=(ColumnRule(column="colour", values=("red",)), IdRule(sample_ids=("p", "q")))
-    )
-    assert rule.scores(samples, ROWS).tolist() == [2.0, 1.0, 0.0, 1.0]
-    assert rule.members(samples, ROWS).tolist() == [True, False, False, False]
-
-
-@pytest.mark.parametrize(
-    "rule",
-    [
-        LinearRule(
-            encoder_id="e",
-            direction=(0.1, -1e-17),
-            centre=(1.0, 2.0),
-            scale=(3.0, 4.0),
-            threshold=1 / 3,
-        ),
-        ColumnRule(column="c", values=("x", 1, 2.5, True)),
-        ColumnRule(column="c", low=0.1),
-        IdRule(sample_ids=("p",)),
-        AllOfRule(rules=(IdRule(sample_ids=("p",)), ColumnRule(column="c", values=(False,)))),
-    ],
-)
-def test_rules__survive_json(rule):
-    adapter = TypeAdapter(MembershipRule)
-    again = adapter.validate_json(adapter.dump_json(rule))
-    assert again == rule
-    assert type(again) is type(rule)
-    assert _slice(again).slice_id == _slice(rule).slice_id
-
-
 def test_rules__unknown_kinds_and_fields_are_refused():
     adapter = TypeAdapter(MembershipRule)
     with pytest.raises(DataError, match="kind 'magic'"):
@@ -218,15 +181,6 @@ def test_slice_id__as_before_words_were_changed():
     assert _slice(AllOfRule(rules=(linear, doubt))).slice_id == "ce3f23837642"
 
 
-def test_failure_slice__is_frozen_and_survives_json(samples):
-    found = _slice(IdRule(sample_ids=("p",)), strength=float("nan"), parameters={"cost": 0.1})
-    again = FailureSlice.model_validate_json(found.model_dump_json())
-    assert again.slice_id == found.slice_id
-    assert np.isnan(again.strength)
-    with pytest.raises(ValidationError, match="frozen"):
-        found.n_found = 3
-
-
 def test_title__class_side_and_name():
     rule = IdRule(sample_ids=())
     name = SliceName(phrase="a photo of a green apple", contrast="green", score=1.0, describer="d")
@@ -255,13 +209,6 @@ def test_inside__rows_of_the_problem(samples):
     assert found.inside(samples, problems[0]).tolist() == [False, True]
     assert matches(found, problems[0])
     assert not matches(found, problems[1])
-
-
-def test_slice_id__a_later_fold_has_an_id_of_its_own():
-    found = _slice(ColumnRule(column="colour", values=("green",)))
-    again = found.model_copy(update={"fold": 1})
-    assert again.slice_id != found.slice_id
-    assert found.model_copy(update={"fold": 0}).slice_id == found.slice_id
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ import pyarrow as pa
 import pytest
 
 from weakspot.core.dataset import Split, dataset_from_columns
-from weakspot.core.errors import ConfigError, DataError
-from weakspot.core.failures import FailureCriterion, Side, unjudged_classes
+from weakspot.core.errors import DataError
+from weakspot.core.failures import FailureCriterion, unjudged_classes
 from weakspot.core.rules import AllOfRule, ColumnRule
 from weakspot.core.samples import SampleSet
 from weakspot.core.statistics import fisher_p
@@ -14,7 +14,6 @@ from weakspot.discover.attributes import (
     AttributesDiscoverer,
     attribute_table,
     name_words,
-    shared_values,
     worded,
 )
 from weakspot.testing.planted import plant
@@ -88,23 +87,6 @@ def test_discover__two_values_that_fail_only_together():
     assert first.rule == AllOfRule(rules=(green, dark))
     assert first.names[0].contrast == "green, in the dark"
     assert np.array_equal(first.rule.members(samples, samples.rows), both)
-
-
-def test_discover__three_values_that_fail_only_together():
-    columns, draws = _fruit(1_500)
-    all_three = (
-        (columns["colour"] == "green")
-        & (columns["light"] == "dark")
-        & (columns["place"] == "on grass")
-    )
-    samples = _samples(columns, draws.random(1_500) < np.where(all_three, 0.8, 0.05))
-    first = QUICK.discover(samples, TOP_1, seed=0).slices[0]
-    assert [rule.values for rule in first.rule.rules] == [("green",), ("on grass",), ("dark",)]
-    assert (
-        first.names[0].phrase == "apple with colour = green and place = on grass and light = dark"
-    )
-    shorter = replace(QUICK, max_order=2).discover(samples, TOP_1, seed=0).slices[0]
-    assert len(shorter.rule.rules) == 2
 
 
 def test_discover__two_failure_modes_are_both_found():
@@ -189,27 +171,6 @@ def test_discover__rare_values_and_lone_failures_are_no_slices():
     assert not any("black" in one.title for one in found)
     found = replace(QUICK, min_support=9).discover(_samples(columns, failed), TOP_1, seed=0).slices
     assert found[0].title == "apple: black"
-
-
-@pytest.mark.parametrize(
-    ("n_failed", "beginning"),
-    [(0, "Too few failures"), (1, "Too few failures"), (60, "Too few samples that did")],
-)
-def test_discover__all_right_and_all_wrong_get_a_note(n_failed, beginning):
-    columns, _ = _fruit(60)
-    discovery = QUICK.discover(_samples(columns, np.arange(60) < n_failed), TOP_1, seed=0)
-    assert discovery.slices == ()
-    assert [note.class_name for note in discovery.notes] == ["apple"]
-    assert discovery.notes[0].note.startswith(beginning)
-
-
-def test_discover__a_class_with_one_sample_gets_a_note():
-    columns, draws = _fruit(61)
-    failed = draws.random(61) < 0.3
-    discovery = QUICK.discover(_samples(columns, failed, labels=[0] * 60 + [1]), TOP_1, seed=0)
-    assert "Too few failures" in next(
-        note.note for note in discovery.notes if note.class_name == "pear"
-    )
 
 
 def test_discover__columns_that_cannot_be_used_are_said():
@@ -297,27 +258,6 @@ def test_discover__too_many_combinations_lower_the_order(monkeypatch):
     assert "only those of at most 2 values were counted" in discovery.notes[0].note
 
 
-def test_discover__both_sides_of_a_multi_label_class():
-    columns, _ = _fruit(800)
-    truth = np.arange(800) % 2 == 0
-    said = truth ^ np.where(truth, columns["colour"] == "green", columns["light"] == "dark")
-    dataset = dataset_from_columns(
-        class_names=["effusion"],
-        label_lists=[[0] if one else [] for one in truth],
-        predicted_matrix=said[:, None],
-        metadata=columns,
-    )
-    found = QUICK.discover(SampleSet(dataset=dataset, rows=np.arange(800)), TOP_1, seed=0).slices
-    assert {(one.side, one.title) for one in found} == {
-        (Side.PRESENT, "effusion: green"),
-        (Side.ABSENT, "no effusion: in the dark"),
-    }
-    assert {one.names[0].phrase for one in found} == {
-        "effusion with colour = green",
-        "no effusion with light = dark",
-    }
-
-
 def test_discover__planted_rare_colour_and_spurious_background_come_first():
     green = QUICK.discover(
         plant(rare(0.02), 4_000).samples(Split.VALIDATION), TOP_1, seed=0
@@ -347,25 +287,6 @@ def test_discover__where_nothing_is_planted_few_slices_pass():
         n_passed += any(one.strength_p <= 0.05 for one in found)
     # 60 classes at level 0.05: 3 are expected, 8 is three standard deviations more.
     assert n_passed <= 8
-
-
-@pytest.mark.parametrize(
-    ("options", "match"),
-    [
-        ({"max_order": 4}, "max_order"),
-        ({"max_order": 0}, "max_order"),
-        ({"min_support": 0}, "min_support"),
-        ({"max_values": 1}, "max_values"),
-        ({"max_slices": 0}, "max_slices"),
-        ({"n_permutations": -1}, "n_permutations"),
-        ({"cover": 0.0}, "cover"),
-        ({"max_p": 1.5}, "max_p"),
-        ({"min_gap": 1.0}, "min_gap"),
-    ],
-)
-def test_discoverer__refuses_bad_settings(options, match):
-    with pytest.raises(ConfigError, match=match):
-        AttributesDiscoverer(**options)
 
 
 def test_attribute_table__codes_values_of_all_kinds():
@@ -430,10 +351,6 @@ def test_attribute_table__assigned_attributes_are_preferred():
 )
 def test_worded__values_speak_for_themselves(column, value, shown):
     assert worded(column, value, shared=frozenset({"both"})).shown == shown
-
-
-def test_shared_values__are_those_of_several_columns():
-    assert shared_values([("red", "green"), ("Red", "blue"), ("high",)]) == frozenset({"red"})
 
 
 def test_name_words__every_kind_of_word_finds_its_place():

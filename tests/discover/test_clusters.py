@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from weakspot.core.dataset import dataset_from_columns
-from weakspot.core.errors import ConfigError
 from weakspot.core.failures import FailureCriterion, unjudged_classes
 from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.core.slices import DataUse
@@ -59,8 +58,3 @@ def test_blind_candidates__too_few_samples_or_all_alike__none():
     samples.space("clip").embeddings[:] = 1.0
     problem = unjudged_classes(samples.dataset, samples.rows)[0]
     assert ClustersDiscoverer().blind_candidates(samples, problem, seed=0) == ()
-
-
-def test_clusters__bounds_are_refused():
-    with pytest.raises(ConfigError, match="min_members"):
-        ClustersDiscoverer(min_members=1)

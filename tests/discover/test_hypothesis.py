@@ -4,13 +4,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from weakspot.core.arrays import unit_rows
 from weakspot.core.assistants import Assistants, SecondEncoder
 from weakspot.core.dataset import Split, dataset_from_columns
-from weakspot.core.errors import ConfigError
 from weakspot.core.failures import FailureCriterion
 from weakspot.core.samples import EmbeddingSpace, SampleSet
-from weakspot.discover.hypothesis import HypothesisDiscoverer, as_phrases
+from weakspot.discover.hypothesis import HypothesisDiscoverer
 from weakspot.testing.planted import phrase_embeddings, plant
 from weakspot.testing.planted_problems import nothing, rare, spurious
 
@@ -185,33 +183,6 @@ def test_discover__words_of_a_second_encoder_in_its_own_space():
     method = HypothesisDiscoverer(phrases={"apple": ["x"]}, space="other", n_permutations=0)
     (found,) = method.discover(both, TOP_1, seed=0, assistants=Assistants(second=second)).slices
     assert (found.strength, found.rule.space) == (1.0, "other")
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"templates": ()},
-        {"templates": ("an image",)},
-        {"n_permutations": -1},
-        {"phrases": {"apple": [3]}},
-    ],
-)
-def test_discoverer__refuses_what_cannot_mean_anything(settings):
-    with pytest.raises(ConfigError):
-        HypothesisDiscoverer(**{"phrases": {}, **settings})
-
-
-def test_as_phrases__a_text_is_one_phrase():
-    assert as_phrases("a bird in the ocean") == ("a bird in the ocean",)
-    assert as_phrases([" ", "b "]) == ("b",)
-
-
-def test_unit_rows__of_a_phrase_without_length_stay_zero():
-    method = HypothesisDiscoverer(phrases={"apple": ["x"]}, n_permutations=0)
-    found = method.phrase_embeddings(
-        ["x"], lambda texts: np.zeros((len(texts), 2), dtype=np.float32)
-    )
-    assert found["x"].tolist() == unit_rows(np.zeros((1, 2)))[0].tolist() == [0.0, 0.0]
 
 
 def test_discover__objects_seen_several_times_are_no_coincidence():

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from weakspot.core.dataset import dataset_from_columns
-from weakspot.core.errors import ConfigError
 from weakspot.core.failures import FailureCriterion
 from weakspot.core.samples import SampleSet
 from weakspot.discover.prediction_order import ConfidenceDiscoverer, LossDiscoverer
@@ -70,18 +69,3 @@ def test_baselines__multi_label_gets_notes(method):
     assert discovery.slices == ()
     assert [note.class_name for note in discovery.notes] == ["cat", "no cat", "dog", "no dog"]
     assert "single-label" in discovery.notes[0].note
-
-
-def test_baselines__a_class_that_always_fails_gets_a_note():
-    wrong = np.tile(np.array([[0.1, 0.9]], dtype=np.float32), (7, 1))
-    notes = LossDiscoverer().discover(_samples(wrong), TOP_1, seed=0).notes
-    assert (
-        "Too few samples that did not fail" in {note.class_name: note.note for note in notes}["cat"]
-    )
-
-
-def test_baselines__refuse_settings():
-    with pytest.raises(ConfigError, match="min_failures"):
-        LossDiscoverer(min_failures=0)
-    with pytest.raises(ConfigError, match="min_failures"):
-        ConfidenceDiscoverer(min_failures=0)

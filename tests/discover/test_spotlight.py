@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from weakspot.core.dataset import Split, dataset_from_columns
-from weakspot.core.errors import ConfigError
-from weakspot.core.failures import FailureCriterion, Side, class_problems
+from weakspot.core.failures import FailureCriterion, class_problems
 from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.discover.spotlight import (
     Field,
@@ -111,17 +110,6 @@ def test_discover__planted_slice_is_on_top_of_unseen_samples():
     assert world.true_slice("disc").inside[best].mean() >= 0.9
 
 
-def test_discover__multi_label_says_the_side():
-    world = plant(rare(0.02), 800, seed=3, is_multi_label=True)
-    found = (
-        SpotlightDiscoverer(n_spots=1)
-        .discover(world.samples(Split.VALIDATION), TOP_1, seed=0)
-        .slices
-    )
-    assert {item.side for item in found} <= {Side.PRESENT, Side.ABSENT}
-    assert found
-
-
 def test_discover__constant_embeddings_get_a_note():
     samples, _ = _samples()
     flat = EmbeddingSpace(encoder_id="toy", embeddings=np.ones((160, 8), dtype=np.float32))
@@ -138,23 +126,6 @@ def test_discover__a_part_of_many_samples_is_enough():
     inside = found.rule.members(samples, samples.rows)[kinds < 3]
     assert np.mean(inside == (kinds[kinds < 3] == 1)) > 0.9
     assert found.n_found <= 60
-
-
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        ({"n_spots": 0}, "n_spots"),
-        ({"spot_share": 0.0}, "spot_share"),
-        ({"spot_share": 1.0}, "spot_share"),
-        ({"min_spot": 0.5}, "min_spot"),
-        ({"n_starts": -1}, "n_starts"),
-        ({"loss": "square"}, "loss"),
-        ({"cut": "third"}, "cut"),
-    ],
-)
-def test_discoverer__refuses_settings(settings, said):
-    with pytest.raises(ConfigError, match=said):
-        SpotlightDiscoverer(**settings)
 
 
 @pytest.mark.parametrize("size", [1.5, 3.0, 20.0])

@@ -7,7 +7,7 @@ import pytest
 
 from weakspot.core.assistants import Assistants
 from weakspot.core.dataset import Split, dataset_from_columns
-from weakspot.core.errors import ConfigError, ModelError, UnavailableError
+from weakspot.core.errors import ModelError, UnavailableError
 from weakspot.core.failures import FailureCriterion, class_problems
 from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.discover.uncommon_attributes import (
@@ -229,14 +229,6 @@ def test_usable_values__are_put_in_the_form_of_the_axis():
     assert usable_values(["a purple", "Bright  red"], axes["colour"]) == ("purple", "bright red")
     assert usable_values({"values": ["Lying on its back"]}, axes["pose"]) == ("lying on its back",)
     assert usable_values(None, axes["pose"]) == ()
-
-
-@pytest.mark.parametrize(
-    "settings", [{"axes": ()}, {"axes": ("smell",)}, {"top_k": 0}, {"held_out_share": 1.0}]
-)
-def test_discoverer__refuses_what_cannot_mean_anything(settings):
-    with pytest.raises(ConfigError):
-        UncommonAttributesDiscoverer(**settings)
 
 
 def test_seed_failures__an_object_chooses_or_is_held_out():

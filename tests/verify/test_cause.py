@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from weakspot.core.dataset import dataset_from_columns
-from weakspot.core.errors import ConfigError
 from weakspot.core.evidence import Cause, Verdict
 from weakspot.core.failures import FailureCriterion, Side
 from weakspot.core.rules import ColumnRule, IdRule, LinearRule
@@ -335,25 +334,6 @@ def test_explain__only_confirmed_slices_get_a_cause():
     assert explained[0].p_value == evidence[0].p_value
 
 
-def test_cause__multi_label_slices_have_no_dominant_answer():
-    greens = [True] * 2 + [False] * 18 + [True] * 10 + [False] * 10
-    said = np.array([[True]] * 20 + [[False]] * 10 + [[True]] * 10)
-    dataset = dataset_from_columns(
-        class_names=["apple"],
-        label_lists=[[0]] * 40,
-        predicted_matrix=said,
-        metadata={"is_green": greens},
-    )
-    found, _, _ = _world(green_apples_training=2, green_pears_training=0)
-    present = found.model_copy(update={"side": "present"})
-    samples = SampleSet(dataset=dataset, rows=np.arange(40))
-    finding = CauseFinder().cause(
-        present, samples.only(np.arange(20)), samples.only(np.arange(20, 40)), TOP_1
-    )
-    assert finding.cause is Cause.RARE
-    assert finding.dominant_prediction is None
-
-
 def test_cause__multi_label_cue_of_the_label_that_is_wrongly_given():
     # In training 9 of 10 samples with the label are green and 1 of 10 without; green ones without it get it in evaluation.
     greens = [True] * 9 + [False] * 10 + [True] + [True] * 10 + [False] * 10
@@ -377,11 +357,6 @@ def test_cause__multi_label_cue_of_the_label_that_is_wrongly_given():
         .cause
         is Cause.RARE
     )
-
-
-def test_cause_finder__refuses_bad_settings():
-    with pytest.raises(ConfigError, match="cue_share"):
-        CauseFinder(cue_share=2.0)
 
 
 def _objects(seed, *, is_told, kind=0.3, per_object=5):

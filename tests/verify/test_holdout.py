@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from weakspot.core.dataset import Split, dataset_from_columns
-from weakspot.core.errors import ConfigError, DataError
+from weakspot.core.errors import DataError
 from weakspot.core.evidence import Verdict
 from weakspot.core.failures import FailureCriterion
 from weakspot.core.rules import AllOfRule, AnyOfRule, ColumnRule, PredictionRule
@@ -426,19 +426,6 @@ def test_verify__a_gap_that_is_too_small_does_not_help_the_others():
     assert strict[1].verdict is Verdict.NOT_CONFIRMED
     assert (strict[1].p_value, strict[1].q_value) == (free[1].p_value, 1.0)
     assert strict[0].q_value == pytest.approx(2 * free[0].p_value)
-
-
-def test_verifier__refuses_bad_settings():
-    with pytest.raises(ConfigError, match="alpha"):
-        HoldoutVerifier(alpha=0.0)
-    with pytest.raises(ConfigError, match="min_support"):
-        HoldoutVerifier(min_support=0)
-    with pytest.raises(ConfigError, match="correction must be one of"):
-        HoldoutVerifier(correction="bonferroni")
-    with pytest.raises(ConfigError, match="weights"):
-        HoldoutVerifier(weights="some")
-    with pytest.raises(ConfigError, match="same_at"):
-        HoldoutVerifier(same_at=0.0)
 
 
 def test_verify__nothing_is_confirmed_in_a_planted_world_without_a_problem():

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from weakspot.core.dataset import Split, dataset_from_columns
-from weakspot.core.errors import ConfigError
 from weakspot.core.evidence import Cause, Verdict
 from weakspot.core.failures import FailureCriterion
 from weakspot.core.rules import ColumnRule, LinearRule
@@ -178,13 +177,6 @@ def test_check__only_confirmed_slices():
     found, training, evaluation = _world(looks_like_pears=True)
     nothing = found.model_copy(update={"rule": ColumnRule(column="is_odd", values=("never",))})
     assert _checked(nothing, training, evaluation).labels is None
-
-
-def test_checker__refuses_bad_settings():
-    with pytest.raises(ConfigError, match="n_neighbours"):
-        LabelChecker(n_neighbours=0)
-    with pytest.raises(ConfigError, match="flag_share"):
-        LabelChecker(flag_share=2.0)
 
 
 def test_check__of_many_failures_an_even_part_is_asked():

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from weakspot.core.errors import ConfigError
 from weakspot.words import zero_shot
 from weakspot.words.zero_shot import (
     MISSING,
@@ -171,11 +170,3 @@ def test_assigned__no_embedding_no_value_and_chunks_make_no_difference(monkeypat
     assert np.flatnonzero(whole[0] == MISSING).tolist() == [3, 77]
     assert told == [(128, 300), (256, 300), (300, 300)]
     assert assigned([], embeddings) == []
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"most_disagreement": 1.0}, {"least_kappa": -0.1}, {"most_chance": 0.0}]
-)
-def test_caution__refuses_what_are_no_shares(wrong):
-    with pytest.raises(ConfigError, match="lie in"):
-        Caution(**wrong)

@@ -421,15 +421,6 @@ def test_describe__slices_of_several_classes_keep_their_order(toy):
     assert [found.names[0].contrast for found in named] == ["dark", "green", "small"]
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("ranking", "loud"), ("combinations", "some"), ("chunk_size", 0), ("n_names", 0)],
-)
-def test_init__settings_that_mean_nothing(name, value):
-    with pytest.raises(ConfigError, match=name):
-        CaptionGrammarDescriber(**{name: value})
-
-
 @pytest.mark.parametrize("problem", [rare(0.02), spurious()], ids=["rare", "spurious"])
 def test_describe__names_of_planted_worlds(problem):
     discoverer = DirectionsDiscoverer(
