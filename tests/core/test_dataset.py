@@ -1,7 +1,16 @@
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from weakspot.core.dataset import SPLIT_ORDER, Split, Task, dataset_from_columns
+from weakspot.core.dataset import (
+    SPLIT_ORDER,
+    Split,
+    Task,
+    dataset_from_columns,
+    group_codes,
+    identities,
+    several_to_a_group,
+)
 from weakspot.core.errors import DataError
 
 
@@ -220,3 +229,68 @@ def test_joined__other_classes_and_repeated_samples_are_refused():
         first.joined(second)
     with pytest.raises(DataError, match="1 samples are in both"):
         first.joined(_two(sample_ids=["b"])[1])
+
+
+def _codes(hashes, groups=None):
+    named = None if groups is None else pa.chunked_array([pa.array(groups, pa.string())])
+    return group_codes(pa.chunked_array([pa.array(hashes, pa.string())]), named).tolist()
+
+
+def test_group_codes__without_names_contents_are_groups():
+    assert _codes(["a", "b", "a", "c"]) == [0, 1, 0, 2]
+    assert _codes(["a", "b", "a", "c"], [None] * 4) == [0, 1, 0, 2]
+
+
+def test_group_codes__null_is_on_its_own():
+    assert _codes(["a", "b", "c", "d"], ["x", None, "x", None]) == [0, 1, 0, 2]
+
+
+def test_group_codes__copies_join_groups():
+    # The second and third samples are copies, so the groups x and y are one.
+    assert _codes(["a", "b", "b", "c", "d"], ["x", "x", "y", "y", None]) == [0, 0, 0, 0, 1]
+
+
+def test_group_codes__chain_of_copies():
+    hashes = ["a", "b", "b", "c", "c", "d"]
+    assert _codes(hashes, ["x", "x", "y", "y", "z", "z"]) == [0] * 6
+
+
+def test_group_codes__no_samples():
+    assert _codes([], []) == []
+
+
+def test_several_to_a_group__none_if_all_are_single():
+    assert several_to_a_group(np.array([5, 9, 2])) is None
+    assert several_to_a_group(np.array([5, 9, 5])).tolist() == [0, 1, 0]
+
+
+def test_dataset_groups__from_the_column_and_from_contents():
+    columns = {"class_names": ["a"], "labels": [0, 0, 0], "content_hashes": ["p", "q", "q"]}
+    assert dataset_from_columns(**columns).groups.tolist() == [0, 1, 1]
+    dataset = dataset_from_columns(**columns, groups=["x", None, "x"])
+    assert dataset.groups.tolist() == [0, 0, 0]
+    assert dataset.with_groups([None, None, None]).groups.tolist() == [0, 1, 1]
+    assert dataset.with_groups(["u", None, None]).groups.tolist() == [0, 1, 1]
+
+
+def _dataset(places, predictions):
+    return dataset_from_columns(
+        class_names=["a", "b"],
+        labels=[0, 0],
+        sample_ids=["one", "two"],
+        content_hashes=[f"hash {number} {said}" for number, said in enumerate(predictions)],
+        locations=places,
+        predictions=np.array(predictions),
+    )
+
+
+def test_identities__image__is_its_content():
+    dataset = _dataset(["1.png", "2.png"], [0, 1])
+    assert identities(dataset, np.array([1, 0])) == ["hash 1 1", "hash 0 0"]
+
+
+def test_identities__no_image__is_its_key_whatever_was_predicted():
+    first, second = (_dataset([None, "2.png"], [said, 0]) for said in (0, 1))
+    rows = np.arange(2)
+    assert identities(first, rows)[0] == identities(second, rows)[0]
+    assert identities(first, rows)[0] != identities(first, rows)[1] == "hash 1 0"

@@ -9,7 +9,7 @@ from weakspot.core.dataset import Split, Task
 from weakspot.core.errors import ConfigError, NotEnoughDataError
 from weakspot.core.failures import FailureCriterion, Side, class_problems
 from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import label_noise, nothing, rare, spurious
+from weakspot.testing.planted_problems import PlantedProblem, label_noise, nothing, rare, spurious
 from weakspot.testing.scenes import FACTOR_NAMES, read_marker
 
 EVALUATION = (Split.VALIDATION, Split.TEST)
@@ -250,3 +250,27 @@ def test_plant__two_classes():
 def test_true_slice__unknown():
     with pytest.raises(ConfigError, match=r"Nothing was planted in 'square'.*'disc'"):
         plant(rare(), 300).true_slice("square")
+
+
+def test_problems__in_short():
+    assert (spurious(0.8).kind, spurious(0.8).strength) == ("spurious", 0.8)
+    assert (rare(0.1, value="red").factor, rare(0.1, value="red").usual_value) == ("colour", "blue")
+    assert label_noise(0.3).strength == 0.3
+    assert nothing() == PlantedProblem()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"strength": 1.5}, r"\[0, 1\]"),
+        ({"strength": -0.1}, r"\[0, 1\]"),
+        ({"evaluation_share": 0.5}, "evaluation_share must lie in"),
+        ({"factor": "kind"}, "no factor 'kind'; choose"),
+        ({"value": "beige"}, "Two different values"),
+        ({"value": "plain", "usual_value": "plain"}, "Two different values"),
+        ({"class_name": "star", "rival": "star"}, "Two different classes"),
+    ],
+)
+def test_planted_problem__refused(wrong, message):
+    with pytest.raises(ConfigError, match=message):
+        PlantedProblem(**wrong)

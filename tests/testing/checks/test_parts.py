@@ -3,10 +3,12 @@ from functools import cached_property
 
 import pytest
 
+from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.registry import ROLES, Sendable
+from weakspot.testing import checks
 from weakspot.testing.checks import checks_for
 from weakspot.testing.fakes import PlantedEmbedder
-from weakspot.testing.part_checks import ConformanceError, can_be_sent, sent
+from weakspot.testing.part_checks import ConformanceError, can_be_sent, expect_refusal, sent
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,3 +126,24 @@ def test_can_be_sent__is_asked_of_every_model():
     )
     assert all("can_be_sent" in checks_for(role) for role in roles)
     checks_for("embedders")["can_be_sent"](PlantedEmbedder)
+
+
+def test_checks_for__unknown_role():
+    with pytest.raises(ConfigError, match=r"no role 'painters'.*'discoverers'"):
+        checks_for("painters")
+
+
+def test_checks__one_function_a_role():
+    for role in ROLES:
+        assert callable(getattr(checks, f"check_{role.removesuffix('s')}"))
+        assert len(checks_for(role)) >= (4 if role == "rules" else 7)
+
+
+def test_expect_refusal__another_error_is_named():
+    with (
+        pytest.raises(ConformanceError, match="raised KeyError where"),
+        expect_refusal("Nonsense was given"),
+    ):
+        raise KeyError("x")
+    with expect_refusal("Nonsense was given"):
+        raise DataError("no")

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from weakspot.core.dataset import dataset_from_columns
-from weakspot.core.errors import DataError
+from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.rules import AllOfRule, ColumnRule
 from weakspot.core.samples import SampleSet
 from weakspot.words.caption_rule import CaptionRule
+from weakspot.words.paraphrases import class_in
 from weakspot.words.spoken_rules import spoken_rule
 
 COLOURS = ["red", "Green", "red", "Green"]
@@ -113,3 +114,25 @@ def test_spoken_rule__says_what_is_wrong_and_what_to_ask(phrase, says):
 def test_spoken_rule__a_value_of_two_columns_is_not_guessed():
     with pytest.raises(DataError, match='Several columns hold.*"colour = red" or "other = red"'):
         spoken_rule("red", _dataset(other=["red", "b", "b", "b"]), has_text_side=False)
+
+
+@pytest.mark.parametrize(
+    ("phrases", "names", "meant"),
+    [
+        (["green apples"], ["apple", "pear"], "apple"),
+        (["Granny Smith apple", "apples in a bowl"], ["apple", "pear"], "apple"),
+        (["a polar bear in the snow"], ["bear", "polar bear"], "polar bear"),
+        (["fire trucks at night"], ["fire_truck", "car"], "fire_truck"),
+        (["berries"], ["berry", "apple"], "berry"),
+        (["green"], ["apple"], "apple"),
+        (["pineapples"], ["apple", "pineapple"], "pineapple"),
+    ],
+)
+def test_class_in__named(phrases, names, meant):
+    assert class_in(phrases, names) == meant
+
+
+@pytest.mark.parametrize("phrases", [["green"], ["apples and pears"], ["pineapple"]])
+def test_class_in__none_or_several__says_which_there_are(phrases):
+    with pytest.raises(ConfigError, match=r"--class NAME, one of apple, pear"):
+        class_in(phrases, ["apple", "pear"])
