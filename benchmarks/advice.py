@@ -17,8 +17,8 @@ import numpy as np
 from advice_worlds import AdviceWorld, photograph_worlds, planted_world
 
 from weakspot.core.dataset import Split, Task
-from weakspot.core.failures import FailureCriterion
 from weakspot.repair.advice.stage import Advisor
+from weakspot.repair.bench import RepairBench
 from weakspot.repair.training.trainer import HeadTrainer
 from weakspot.run.settings import Settings
 
@@ -53,9 +53,8 @@ def try_world(world: AdviceWorld) -> WorldResult | None:
     """Return forecast and outcome; None if nothing was forecast."""
     begun = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
-        advisor = Advisor(
-            world.record, world.prepared, Settings(), FailureCriterion(), Path(folder)
-        )
+        bench = RepairBench(world.prepared, Settings())
+        advisor = Advisor(world.record, bench, Path(folder))
         advisor.run()
         seconds = time.perf_counter() - begun
         (wish,) = advisor.wishes

@@ -21,6 +21,7 @@ from itertools import cycle
 
 import numpy as np
 from PIL import Image
+from sequential_worlds import fixed_design
 
 from weakspot.core.arrays import generator
 from weakspot.core.roles import GeneratedImage
@@ -28,8 +29,7 @@ from weakspot.generate.search.finding import CaptionSearch, search_failures
 from weakspot.generate.search.memory_sampler import MemorySampler
 from weakspot.generate.search.prompts import sentences_of
 from weakspot.generate.search.refinement import n_content_words
-from weakspot.generate.search.sequential import fixed_design
-from weakspot.generate.search.trials import SequentialDesign
+from weakspot.run.settings import SearchSettings
 from weakspot.testing.fakes import PlantedCaptioner, PlantedEmbedder, planted_classifier
 from weakspot.testing.planted import plant
 from weakspot.testing.planted_problems import PlantedProblem
@@ -48,7 +48,7 @@ from weakspot.testing.scenes import (
 BASELINE_RANGE = (0.05, 0.25)
 VALUE_RANGE = (0.5, 0.9)
 N_TRUE = 4000
-DESIGN = SequentialDesign()
+SETTINGS = SearchSettings()
 POWER = 0.9
 TRUE_GAIN = 0.05
 # (kind, factor, strengths, numbers of classes, problems of 50)
@@ -174,11 +174,11 @@ def named_values(caption):
     }
 
 
-def fixed_total(result, gain, *, most=DESIGN.most_captions):
+def fixed_total(result, gain, *, most=SETTINGS.most_captions):
     """Return the images of a fixed design for the captions that were tried, corrected for `most` captions."""
     n_captions = max(sum(trial.can_be_generated for trial in result.trials), 1)
     rate = min(max(result.baseline.rate.value, 0.01), 1.0 - gain - 0.01)
-    alpha = DESIGN.alpha * n_captions / (most or n_captions)
+    alpha = SETTINGS.alpha * n_captions / (most or n_captions)
     return fixed_design(rate, gain, n_captions=n_captions, alpha=alpha, power=POWER).total
 
 
@@ -210,8 +210,8 @@ def on_problem(world, base, rate, captions, seed):
         ),
         "images": result.n_images,
         "captions": len(result.trials),
-        "fixed": fixed_total(result, DESIGN.smallest_gain),
-        "fixed_tried": fixed_total(result, DESIGN.smallest_gain, most=None),
+        "fixed": fixed_total(result, SETTINGS.smallest_gain),
+        "fixed_tried": fixed_total(result, SETTINGS.smallest_gain, most=None),
         "fixed_oracle": fixed_total(result, rate - base),
         "before": float(np.mean([before for before, _ in lengths])) if lengths else float("nan"),
         "after": float(np.mean([after for _, after in lengths])) if lengths else float("nan"),
@@ -319,7 +319,7 @@ def measure_nulls(n_worlds, captions):
         )
     )
     print(
-        f"nulls with findings: {share:.0%}, wanted at most {DESIGN.alpha:.0%}: {'yes' if share <= DESIGN.alpha else 'NO'}"
+        f"nulls with findings: {share:.0%}, wanted at most {SETTINGS.alpha:.0%}: {'yes' if share <= SETTINGS.alpha else 'NO'}"
     )
 
 

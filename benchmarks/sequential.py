@@ -17,18 +17,27 @@ import argparse
 from dataclasses import replace
 
 import numpy as np
-from sequential_worlds import ALPHA, DESIGN, GAIN, KNOWN_GAIN, MAX_CAPTIONS, World, mean_of, show
+from sequential_worlds import (
+    ALPHA,
+    GAIN,
+    KNOWN_GAIN,
+    MAX_CAPTIONS,
+    SETTINGS,
+    FixedDesign,
+    World,
+    fixed_design,
+    mean_of,
+    show,
+)
 
 from weakspot.core.arrays import generator
 from weakspot.core.statistics import fisher_ps, q_values
 from weakspot.generate.search.sequential import (
-    FixedDesign,
     contrast_intervals,
-    fixed_design,
     log_evidence,
     rate_interval,
 )
-from weakspot.generate.search.trials import SequentialDesign
+from weakspot.run.settings import SearchSettings
 
 BASELINES, SIZES = (0.05, 0.1, 0.15), (10, 20, 30)
 PLANTED = ((0.5,), (0.7,), (0.9,), (0.5, 0.7, 0.9), (0.6, 0.8))
@@ -176,9 +185,9 @@ def null_worlds(n_worlds):
     """Measure false discoveries where all captions are like the baseline, also at an alpha at which there could be many."""
     for baseline in BASELINES:
         for alpha in (ALPHA, 0.3):
-            design = SequentialDesign(alpha=alpha, smallest_gain=GAIN, most_captions=20)
+            settings = SearchSettings(alpha=alpha, smallest_gain=GAIN, most_captions=20)
             worlds = [
-                World(baseline=baseline, planted=(), n_captions=20, seed=seed, design=design)
+                World(baseline=baseline, planted=(), n_captions=20, seed=seed, settings=settings)
                 for seed in range(n_worlds)
             ]
             means = mean_of(worlds)
@@ -214,12 +223,8 @@ def planted_worlds(n_worlds):
             smallest = smallest_fixed(worlds, power).total
             ratios["i"].append(means["images"] / planned)
             ratios["ii"].append(means["images"] / smallest)
-            knowing = mean_of(
-                [
-                    replace(world, design=replace(DESIGN, smallest_gain=KNOWN_GAIN))
-                    for world in worlds
-                ]
-            )
+            known = SETTINGS.model_copy(update={"smallest_gain": KNOWN_GAIN})
+            knowing = mean_of([replace(world, settings=known) for world in worlds])
             ratios["iii"].append(
                 knowing["images"] / smallest_fixed(worlds, min(knowing["found"], 0.99)).total
             )
@@ -292,8 +297,10 @@ def smallest_gains(n_worlds):
     for name, changes in limits.items():
         for times in (1, 2, 3):
             made = World(baseline=0.1, planted=(0.1 + times * GAIN,), n_captions=20, seed=0)
-            design = replace(made.design, **changes)
-            means = mean_of([replace(made, seed=seed, design=design) for seed in range(n_worlds)])
+            settings = made.settings.model_copy(update=changes)
+            means = mean_of(
+                [replace(made, seed=seed, settings=settings) for seed in range(n_worlds)]
+            )
             fixed = fixed_design(
                 0.1,
                 times * GAIN,

@@ -7,7 +7,6 @@ from weakspot.core.evidence import Share
 from weakspot.core.heads import TrainingSelection
 from weakspot.core.slices import DataUse
 from weakspot.repair.collective import (
-    FamilyPredictions,
     RepairSet,
     applied,
     family_figures,
@@ -114,13 +113,13 @@ def test_applied__only_samples_of_no_weight_are_left():
 
 
 def test_family_figures__counted_by_hand():
-    predictions = FamilyPredictions(
-        before=_bits("11110000"),
-        individual=_bits("11101110"),
-        collective=_bits("11111100"),
-        random=_bits("11110001"),
-    )
-    found = family_figures(USE, predictions)
+    predictions = {
+        "before": _bits("11110000"),
+        "individual": _bits("11101110"),
+        "collective": _bits("11111100"),
+        "random": _bits("11110001"),
+    }
+    found = family_figures(USE, **predictions)
     assert (
         found.before.count,
         found.individual.count,
@@ -143,7 +142,10 @@ def test_family_figures__nothing_right_has_no_relative_accuracy():
     nothing = np.zeros(3, dtype=np.bool_)
     found = family_figures(
         USE,
-        FamilyPredictions(before=nothing, individual=nothing, collective=nothing, random=nothing),
+        before=nothing,
+        individual=nothing,
+        collective=nothing,
+        random=nothing,
     )
     assert found.relative_accuracy is None
     assert (found.shared.count, found.shared.total) == (0, 0)
@@ -152,9 +154,7 @@ def test_family_figures__nothing_right_has_no_relative_accuracy():
 def test_family_figures__other_samples_are_refused():
     three, two = np.ones(3, dtype=np.bool_), np.ones(2, dtype=np.bool_)
     with pytest.raises(DataError, match="same samples"):
-        family_figures(
-            USE, FamilyPredictions(before=three, individual=three, collective=two, random=three)
-        )
+        family_figures(USE, before=three, individual=three, collective=two, random=three)
 
 
 def test_over_models__counts_add_up():
@@ -167,9 +167,11 @@ def test_family_figures__objects_seen_several_times_count_once():
     told, images = (
         family_figures(
             USE,
-            FamilyPredictions(
-                before=before, individual=after, collective=after, random=before, groups=groups
-            ),
+            before=before,
+            individual=after,
+            collective=after,
+            random=before,
+            groups=groups,
         )
         for groups in (np.repeat(np.arange(8), 5), None)
     )

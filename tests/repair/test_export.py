@@ -1,5 +1,6 @@
 import csv
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import onnx
@@ -18,6 +19,7 @@ from weakspot.models.callable_classifier import CallableClassifier
 from weakspot.models.files import head_bytes, read_head
 from weakspot.models.onnx.classifier import OnnxClassifier
 from weakspot.models.training_weights import WeightedSamples, read_training_weights
+from weakspot.repair.bench import RepairBench
 from weakspot.repair.export import export_repair, read_plan, write_training_lists
 
 NAMES = ("apple", "pear")
@@ -73,21 +75,15 @@ def _network(path, kind=np.float32):
 
 
 def _export_repair(folder, classifier=None, **changes):
-    given = {
-        "head": HEAD,
-        "class_names": NAMES,
-        "selection": SELECTION,
-        "samples": _samples(),
-        "plan": PLAN,
-        "slices": [SLICE],
-    }
-    return export_repair(folder, classifier=classifier, **(given | changes))
+    bench = RepairBench(SimpleNamespace(samples=_samples(), classifier=classifier), None, (SLICE,))
+    given = {"head": HEAD, "selection": SELECTION, "plan": PLAN}
+    return export_repair(folder, bench, **(given | changes))
 
 
 def test_export_repair__everything_of_an_onnx_classifier(tmp_path):
     path = _network(tmp_path / "m.onnx")
     handed = _export_repair(tmp_path / "out", OnnxClassifier(path=path, class_names=NAMES))
-    assert [file.relative_to(tmp_path / "out").as_posix() for file in handed] == [
+    assert [file.relative_to(tmp_path / "out").as_posix() for file in handed[0]] == [
         "model/m_repaired.onnx",
         "README.txt",
         "plan.json",
@@ -96,10 +92,10 @@ def test_export_repair__everything_of_an_onnx_classifier(tmp_path):
         "training_rows.txt",
         "training_weights.csv",
     ]
-    assert handed.notes == ()
-    assert all(file.is_file() for file in handed.files)
+    assert handed[1] == ()
+    assert all(file.is_file() for file in handed[0])
     np.testing.assert_array_equal(
-        OnnxClassifier(path=handed.files[0], class_names=NAMES).head.weights, HEAD.weights
+        OnnxClassifier(path=handed[0][0], class_names=NAMES).head.weights, HEAD.weights
     )
     head, names = read_head(tmp_path / "out" / "repaired_head.safetensors")
     np.testing.assert_array_equal(head.weights, HEAD.weights)
@@ -114,7 +110,7 @@ def test_export_repair__everything_of_an_onnx_classifier(tmp_path):
 def test_export_repair__rows_go_to_the_classifiers_own_order(tmp_path):
     classifier = OnnxClassifier(path=_network(tmp_path / "m.onnx"), class_names=["pear", "apple"])
     handed = _export_repair(tmp_path / "out", classifier)
-    written = OnnxClassifier(path=handed.files[0], class_names=["pear", "apple"]).head
+    written = OnnxClassifier(path=handed[0][0], class_names=["pear", "apple"]).head
     np.testing.assert_array_equal(written.weights, HEAD.weights[::-1])
     np.testing.assert_array_equal(written.bias, HEAD.bias[::-1])
 
@@ -123,10 +119,10 @@ def test_export_repair__rounding_is_said(tmp_path):
     handed = _export_repair(
         tmp_path / "out", OnnxClassifier(path=_network(tmp_path / "m.onnx", np.float16))
     )
-    assert handed.notes == (
+    assert handed[1] == (
         "The classifier keeps its last layer in float16, so the head was rounded to that.",
     )
-    assert handed.notes[0] in (tmp_path / "out" / "README.txt").read_text()
+    assert handed[1][0] in (tmp_path / "out" / "README.txt").read_text()
 
 
 def test_export_repair__classifier_that_cannot_be_written_is_a_note(tmp_path):
@@ -143,9 +139,9 @@ def test_export_repair__classifier_that_cannot_be_written_is_a_note(tmp_path):
     }
     for number, (message, (classifier, head)) in enumerate(cases.items()):
         handed = _export_repair(tmp_path / str(number), classifier, head=head)
-        assert message in handed.notes[0]
+        assert message in handed[1][0]
         assert message in (tmp_path / str(number) / "README.txt").read_text()
-        assert len(handed.files) == 5 + isinstance(classifier, OnnxClassifier)
+        assert len(handed[0]) == 5 + isinstance(classifier, OnnxClassifier)
         assert not (tmp_path / str(number) / "model").exists()
 
 
@@ -158,7 +154,7 @@ def test_export_repair__nothing_is_overwritten(tmp_path):
         _export_repair(home)
     assert sorted(path.name for path in home.iterdir()) == ["notes", "plan.json"]
     (home / "plan.json").unlink()
-    assert len(_export_repair(home).files) == 5
+    assert len(_export_repair(home)[0]) == 5
     assert (home / "notes").read_text() == "mine"
     with pytest.raises(ModelError, match=r"README\.txt, plan\.json, repaired_head\.safetensors"):
         _export_repair(home)
@@ -205,7 +201,7 @@ def test_export_repair__contests_are_written(tmp_path):
         group_objectives=((np.array([0, 2]), np.array([1])),),
     )
     handed = _export_repair(tmp_path / "out", selection=contested)
-    assert tmp_path / "out" / "group_objectives.json" in handed.files
+    assert tmp_path / "out" / "group_objectives.json" in handed[0]
     assert json.loads((tmp_path / "out" / "group_objectives.json").read_text()) == [
         {"weight": 3.0, "groups": [["id5", "id3"], ["id0"]]}
     ]

@@ -2,6 +2,7 @@ import json
 import subprocess
 import sys
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import onnx
@@ -12,7 +13,6 @@ from PIL import Image
 
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.evidence import Interval
-from weakspot.core.failures import FailureCriterion
 from weakspot.core.heads import Head, TrainingSelection
 from weakspot.core.repairs import GroupChange, GroupKind, RepairPlan
 from weakspot.core.rules import ColumnRule
@@ -22,7 +22,6 @@ from weakspot.data.images import decode_image
 from weakspot.models.onnx.classifier import OnnxClassifier
 from weakspot.models.torch.classifier import TorchClassifier
 from weakspot.repair.export import export_repair
-from weakspot.repair.reproduction import MeasuredRepair
 
 NAMES = ("apple", "pear")
 SIDE = 12
@@ -138,18 +137,16 @@ def export(folder, classifier, paths, *, locations=None, off_by=0, head=AFTER, *
     changes = [_change(*key, before, after, rows) for key, rows in groups.items()]
     changes[0] = changes[0].model_copy(update={"right_after": changes[0].right_after + off_by})
     nothing = TrainingSelection(rows=np.zeros(0, np.int64), weights=np.zeros(0), note="")
+    prepared = SimpleNamespace(samples=samples, classifier=classifier)
+    bench = RepairBench(prepared, Settings(), (SLICE,))
+    bench.__dict__["measured"] = samples
     exported = export_repair(
         folder,
-        classifier=classifier,
+        bench,
         head=head,
-        class_names=NAMES,
         selection=nothing,
-        samples=samples,
         plan=RepairPlan(slice_ids=(SLICE.slice_id,), repairer="slice-balanced"),
-        slices=[SLICE],
-        measured=MeasuredRepair(
-            samples=samples, changes=tuple(changes), criterion=FailureCriterion()
-        ),
+        changes=changes,
     )
     return exported, changes
 
@@ -183,7 +180,7 @@ def test_reproduction__script_gives_the_claimed_figures(tmp_path, kind, name):
             path=tmp_path / "model.pt", class_names=names, image_side=SIDE, **SETTINGS[name]
         )
     exported, changes = export(tmp_path / "out", classifier, paths)
-    assert exported.notes == ()
+    assert exported[1] == ()
     done = run_script(tmp_path / "out", tmp_path)
     assert done.stderr == ""
     assert done.stdout.splitlines() == [
@@ -261,7 +258,7 @@ def test_reproduction__no_image__says_why_there_is_no_script(tmp_path):
     exported, _ = export(
         tmp_path / "out", classifier, paths, locations=[None, *map(str, paths[1:])]
     )
-    assert exported.notes == (
+    assert exported[1] == (
         "reproduce.py was not written: not every measured sample has an image of its own.",
     )
     assert not (tmp_path / "out" / "reproduce.py").exists()

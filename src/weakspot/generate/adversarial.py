@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 from pydantic import Field, JsonValue, ValidationError
@@ -24,6 +23,7 @@ from weakspot.core.generated import GenerationResult
 from weakspot.core.record import Record
 from weakspot.core.run import Progress, no_progress
 from weakspot.generate.distances import SetDistance
+from weakspot.generate.sampling import GeneratedSeries
 from weakspot.generate.search.prompts import sentences_of, whole_prompt
 from weakspot.generate.search.series import SampledImages
 from weakspot.generate.transfer import TransferMatrix
@@ -32,17 +32,6 @@ from weakspot.store.array_files import folder_name
 from weakspot.store.csv_tables import csv_text
 
 MAX_SENTENCES = 2
-
-
-class GeneratesImages(Protocol):
-    """As much of a sampler as is needed here."""
-
-    @property
-    def class_names(self) -> tuple[str, ...]:
-        """The classes, in the order of the probability columns."""
-
-    def generate(self, prompt: str, class_name: str, *, first: int, n: int) -> SampledImages:
-        """Return places `first` to `first + n` of the series of a prompt."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,7 +139,7 @@ def merged(captions: Sequence[SourceCaption]) -> tuple[SourceCaption, ...]:
 
 
 def collect(
-    sampler: GeneratesImages,
+    sampler: GeneratedSeries,
     captions: Sequence[SourceCaption],
     criterion: FailureCriterion,
     *,
@@ -171,90 +160,74 @@ def collect(
     Raises:
         RefusedPromptError: if the generator can generate not one caption.
     """
-    found: list[CaptionYield] = []
+    yields: list[CaptionYield] = []
     taken: set[str] = set()
     progress(0, len(captions))
     for number, caption in enumerate(captions, start=1):
-        gathered = _Gathered(caption=caption, sampler=sampler, criterion=criterion, effort=effort)
-        brought = gathered.run(taken)
+        brought = _gathered(sampler, caption, criterion, effort, taken)
         taken.update(brought.kept)
-        found.append(brought)
+        yields.append(brought)
         progress(number, len(captions))
-    if found and all(one.refusal for one in found):
+    if yields and all(brought.refusal for brought in yields):
         raise RefusedPromptError(
             "The generator can generate not one of the captions.",
-            given=len(found),
-            fix=found[0].refusal,
+            given=len(yields),
+            fix=yields[0].refusal,
         )
-    return tuple(found)
+    return tuple(yields)
 
 
-@dataclass(kw_only=True, eq=False)
-class _Gathered:
-    """One caption, while it is generated."""
+def _gathered(
+    sampler: GeneratedSeries,
+    caption: SourceCaption,
+    criterion: FailureCriterion,
+    effort: AdversarialEffort,
+    taken: set[str],
+) -> CaptionYield:
+    """Generate one caption step by step; images that are taken already are not kept again."""
+    names, refusal, first = sampler.class_names, "", Share.of(0, 0)
+    n_asked = n_judged = n_failed = 0
+    rejected: Counter[str] = Counter()
+    failed: dict[str, str] = {}
+    try:
+        for start in range(0, effort.most_per_caption, effort.step):
+            n_images = min(effort.step, effort.most_per_caption - start)
+            draws = sampler.generate(caption.prompt, caption.class_name, first=start, n=n_images)
+            fails = _fails(draws, names, caption.class_name, criterion)
+            first = first if start else Share.of(int(fails.sum()), len(fails))
+            n_asked += draws.n_asked
+            n_judged += len(fails)
+            n_failed += int(fails.sum())
+            rejected.update(draws.rejected)
+            for place in np.flatnonzero(fails).tolist():
+                label = names[int(np.argmax(draws.probabilities[place]))]
+                failed.setdefault(draws.keys[place], label)
+            if len(failed.keys() - taken) >= effort.keep:
+                break
+    except RefusedPromptError as error:
+        refusal = " ".join(part for part in (error.what, error.fix) if part)
+    kept = [key for key in failed if key not in taken][: effort.keep]
+    return CaptionYield(
+        caption=caption,
+        n_asked=n_asked,
+        n_judged=n_judged,
+        n_failed=n_failed,
+        first=first,
+        kept=tuple(kept),
+        predicted=tuple(failed[key] for key in kept),
+        wrong_labels=dict(Counter(failed.values()).most_common()),
+        rejected=dict(rejected.most_common()),
+        refusal=refusal,
+    )
 
-    caption: SourceCaption
-    sampler: GeneratesImages
-    criterion: FailureCriterion
-    effort: AdversarialEffort
-    n_asked: int = 0
-    n_judged: int = 0
-    failed: dict[str, str] = field(default_factory=dict)
-    n_failed: int = 0
-    first: Share | None = None
-    rejected: Counter[str] = field(default_factory=Counter)
 
-    def run(self, taken: set[str]) -> CaptionYield:
-        refusal = ""
-        try:
-            for first, n_images in self._steps():
-                self._take(
-                    self.sampler.generate(
-                        self.caption.prompt, self.caption.class_name, first=first, n=n_images
-                    )
-                )
-                if len(self.failed.keys() - taken) >= self.effort.keep:
-                    break
-        except RefusedPromptError as error:
-            refusal = " ".join(part for part in (error.what, error.fix) if part)
-        kept = [key for key in self.failed if key not in taken][: self.effort.keep]
-        return CaptionYield(
-            caption=self.caption,
-            n_asked=self.n_asked,
-            n_judged=self.n_judged,
-            n_failed=self.n_failed,
-            first=self.first or Share.of(0, 0),
-            kept=tuple(kept),
-            predicted=tuple(self.failed[key] for key in kept),
-            wrong_labels=dict(Counter(self.failed.values()).most_common()),
-            rejected=dict(self.rejected.most_common()),
-            refusal=refusal,
-        )
-
-    def _steps(self) -> Iterator[tuple[int, int]]:
-        for first in range(0, self.effort.most_per_caption, self.effort.step):
-            yield first, min(self.effort.step, self.effort.most_per_caption - first)
-
-    def _take(self, draws: SampledImages) -> None:
-        self.n_asked += draws.n_asked
-        self.rejected.update(draws.rejected)
-        fails = self._fails(draws)
-        self.n_judged += len(fails)
-        self.n_failed += int(fails.sum())
-        self.first = self.first or Share.of(int(fails.sum()), len(fails))
-        said = np.argmax(draws.probabilities, axis=1) if len(fails) else []
-        for key, has_failed, code in zip(draws.keys, fails.tolist(), said, strict=True):
-            if has_failed:
-                self.failed.setdefault(key, self.sampler.class_names[int(code)])
-
-    def _fails(self, draws: SampledImages) -> BoolArray:
-        names = self.sampler.class_names
-        labels = np.full(len(draws.keys), names.index(self.caption.class_name), dtype=np.int64)
-        return (
-            self.criterion.failed_predictions(draws.probabilities, labels, names)
-            if len(labels)
-            else labels.astype(np.bool_)
-        )
+def _fails(
+    draws: SampledImages, names: Sequence[str], class_name: str, criterion: FailureCriterion
+) -> BoolArray:
+    if not draws.keys:
+        return np.zeros(0, dtype=np.bool_)
+    labels = np.full(len(draws.keys), names.index(class_name), dtype=np.int64)
+    return criterion.failed_predictions(draws.probabilities, labels, names)
 
 
 def pooled(shares: Sequence[Share]) -> Share:

@@ -286,7 +286,7 @@ class ImageCaptions:
             origins = keys.take(pa.array(own)).to_pylist()
             texts = caption_rows(own, baseline, name)
             if self.drawable is not None:
-                texts = [self.drawable.of(text, baseline) for text in texts]
+                texts = [self.drawable(text, baseline) for text in texts]
             found += [
                 caption_from(name, baseline, text, origin=origin)
                 for text, origin in zip(texts, origins, strict=True)

@@ -1,8 +1,7 @@
 """Which captions were ever tried on a class: what each of them may spend of the error rate is fixed when it is first asked about."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from weakspot.core.questions import spending_share
@@ -11,47 +10,25 @@ from weakspot.store.project import ProjectStore
 LOG_FILE = "counterfactuals.jsonl"
 
 
-@dataclass(frozen=True, kw_only=True)
-class AskedOf:
-    """What captions were put to; another seed or another classifier makes another question.
-
-    Args:
-        generator_id: who generates.
-        class_name: what the images show.
-        classifier_id: who is asked about them.
-        seed: of the series.
-    """
-
-    generator_id: str
-    class_name: str
-    classifier_id: str
-    seed: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class TriedCaptions:
-    """Captions with what they cost.
-
-    Args:
-        prices: by caption, what its p-value is multiplied by.
-        n_looks: different questions so far.
-    """
-
-    prices: Mapping[str, float]
-    n_looks: int
-
-
-def note_captions(store: ProjectStore, of: AskedOf, captions: Sequence[str]) -> TriedCaptions:
-    """Write down the captions that are new and return what every one costs.
+def note_captions(
+    store: ProjectStore,
+    captions: Sequence[str],
+    *,
+    generator_id: str,
+    class_name: str,
+    classifier_id: str,
+    seed: int,
+) -> tuple[dict[str, float], int]:
+    """Write down the captions that are new, and return by caption what its p-value is multiplied by, and how many there were so far.
 
     The captions of one request are one batch, and share what a batch may spend. A caption that was asked about before keeps its
-    place, however many more images it gets.
+    place, however many more images it gets. Another seed or another classifier makes another question.
     """
-    known = list(_entries(store, of))
+    known = list(_entries(store, generator_id, class_name))
     places = {
         str(entry.get("caption")): (int(entry["batch"]), int(entry["of"]))
         for entry in known
-        if (entry.get("classifier"), entry.get("seed")) == (of.classifier_id, of.seed)
+        if (entry.get("classifier"), entry.get("seed")) == (classifier_id, seed)
     }
     fresh = [caption for caption in captions if caption not in places]
     batch = 1 + max((int(entry["batch"]) for entry in known), default=0)
@@ -59,11 +36,11 @@ def note_captions(store: ProjectStore, of: AskedOf, captions: Sequence[str]) -> 
     with (store.root / LOG_FILE).open("a", encoding="utf-8") as stream:
         for caption in fresh:
             entry = {
-                "generator": of.generator_id,
-                "class": of.class_name,
+                "generator": generator_id,
+                "class": class_name,
                 "caption": caption,
-                "classifier": of.classifier_id,
-                "seed": of.seed,
+                "classifier": classifier_id,
+                "seed": seed,
                 "batch": batch,
                 "of": len(fresh),
             }
@@ -71,21 +48,13 @@ def note_captions(store: ProjectStore, of: AskedOf, captions: Sequence[str]) -> 
     prices = {
         caption: places[caption][1] / spending_share(places[caption][0]) for caption in captions
     }
-    return TriedCaptions(prices=prices, n_looks=len(known) + len(fresh))
+    return prices, len(known) + len(fresh)
 
 
 def captions_sentence(store: ProjectStore) -> str:
     """Return in plain words how many captions were ever tried; empty if none was."""
-    tried = {
-        (
-            entry.get("generator"),
-            entry.get("class"),
-            entry.get("caption"),
-            entry.get("classifier"),
-            entry.get("seed"),
-        )
-        for entry in _lines(store)
-    }
+    names = ("generator", "class", "caption", "classifier", "seed")
+    tried = {tuple(entry.get(name) for name in names) for entry in _lines(store)}
     if not tried:
         return ""
     captions = "1 caption was" if len(tried) == 1 else f"{len(tried):,} captions were"
@@ -95,11 +64,11 @@ def captions_sentence(store: ProjectStore) -> str:
     )
 
 
-def _entries(store: ProjectStore, of: AskedOf) -> Iterator[dict[str, Any]]:
+def _entries(store: ProjectStore, generator_id: str, class_name: str) -> Iterator[dict[str, Any]]:
     """Yield every question about a class once; one whose batch cannot be read is a batch of its own."""
     seen, last = set(), 0
     for entry in _lines(store):
-        if (entry.get("generator"), entry.get("class")) != (of.generator_id, of.class_name):
+        if (entry.get("generator"), entry.get("class")) != (generator_id, class_name):
             continue
         question = (entry.get("caption"), entry.get("classifier"), entry.get("seed"))
         if question in seen:

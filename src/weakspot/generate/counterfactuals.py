@@ -19,7 +19,7 @@ from weakspot.core.failures import FailureCriterion, describe_criterion
 from weakspot.core.generated import GenerationRequest, rejections
 from weakspot.core.record import Record
 from weakspot.core.roles import HasControls, ImageGenerator
-from weakspot.generate.caption_log import AskedOf, note_captions
+from weakspot.generate.caption_log import note_captions
 from weakspot.generate.parents import ParentSeeds, parent_seeds
 from weakspot.generate.predictions import GeneratedPredictions
 from weakspot.generate.project_generator import GenerationTools
@@ -218,94 +218,69 @@ class CounterfactualResult:
     rows: tuple[tuple[ShownImage, ...], ...]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class CounterfactualStage:
-    """Measures captions.
+def measure_counterfactuals(
+    tools: GenerationTools, request: CounterfactualRequest
+) -> CounterfactualResult:
+    """Generate, classify and compare; what was generated before is not generated again.
 
-    Args:
-        tools: the project, and who generates.
+    Raises:
+        ConfigError: if nothing is asked for.
+        DataError: if there is no such class.
+        RefusedPromptError: if the generator can generate not one of the captions.
     """
-
-    tools: GenerationTools
-
-    def run(self, request: CounterfactualRequest) -> CounterfactualResult:
-        """Generate, classify and compare; what was generated before is not generated again.
-
-        Raises:
-            ConfigError: if nothing is asked for.
-            DataError: if there is no such class.
-            RefusedPromptError: if the generator can generate not one of the captions.
-        """
-        captions = _check(request)
-        tools, store, seed = self.tools, self.tools.store, self.tools.settings.seed
-        tools.prepared.samples.dataset.class_code(request.class_name)
-        image_generator = tools.image_generator()
-        prompts = {
-            caption: counterfactual_prompt(request.class_name, caption)
-            for caption in ("", *captions)
-        }
-        with store.writing():
-            controls = _controls(image_generator, prompts)
-            prompts |= {
-                words: counterfactual_prompt(request.class_name, words)
-                for words in controls.values()
-                if words
-            }
-            tools.confirm_cost(image_generator, request.n_each * len(prompts))
-            chosen = self._seeds(image_generator, request, list(prompts.values()))
-            work = _Work(
-                predictions=tools.predictions(image_generator, progress=tools.progress),
-                criterion=tools.criterion,
-                class_name=request.class_name,
-                seeds=chosen.seeds,
-                short=chosen.short,
-            )
-            rows = work.rows(prompts)
-            asked_of = AskedOf(
-                generator_id=image_generator.generator_id,
-                class_name=request.class_name,
-                classifier_id=tools.prepared.summary.classifier_id,
-                seed=seed,
-            )
-            looks = note_captions(store, asked_of, captions)
-        parents = _parents(rows[""], tools.prepared.samples.dataset)
-        rates = [
-            _rate(
-                caption, prompts[caption], (rows[""], row), parents, looks.prices.get(caption, 1.0)
-            )
-            for caption, row in rows.items()
-        ]
-        rates = _against_controls(rates, controls)
-        series = CounterfactualSeries(
-            class_name=request.class_name,
-            criterion=describe_criterion(tools.criterion),
-            generator_id=image_generator.generator_id,
-            classifier_id=tools.prepared.summary.classifier_id,
-            seed=seed,
-            n_each=request.n_each,
-            n_looks=looks.n_looks,
-            baseline=rates[0],
-            rates=tuple(rates[1:]),
-            notes=_notes(rates[0], len(chosen.seeds), request.n_each),
-        )
-        return CounterfactualResult(series=series, rows=tuple(row.shown for row in rows.values()))
-
-    def _seeds(
-        self,
-        image_generator: ImageGenerator,
-        request: CounterfactualRequest,
-        prompts: Sequence[str],
-    ) -> ParentSeeds:
-        seed, name = self.tools.settings.seed, request.class_name
+    captions = _check(request)
+    name, seed, dataset = request.class_name, tools.settings.seed, tools.prepared.samples.dataset
+    dataset.class_code(name)
+    image_generator = tools.image_generator()
+    classifier_id = tools.prepared.summary.classifier_id
+    prompts = {caption: counterfactual_prompt(name, caption) for caption in ("", *captions)}
+    with tools.store.writing():
+        controls = _controls(image_generator, prompts)
+        prompts |= {words: counterfactual_prompt(name, words) for words in controls.values()}
+        tools.confirm_cost(image_generator, request.n_each * len(prompts))
         places = (child_seed(seed, "counterfactual", name, str(place)) for place in count())
-        return parent_seeds(
+        chosen = parent_seeds(
             image_generator,
-            prompts,
+            list(prompts.values()),
             places,
             n=request.n_each,
-            least=self.tools.settings.generator.least_parents,
+            least=tools.settings.generator.least_parents,
             class_name=name,
         )
+        work = _Work(
+            predictions=tools.predictions(image_generator, progress=tools.progress),
+            criterion=tools.criterion,
+            class_name=name,
+            chosen=chosen,
+        )
+        rows = work.rows(prompts)
+        prices, n_looks = note_captions(
+            tools.store,
+            captions,
+            generator_id=image_generator.generator_id,
+            class_name=name,
+            classifier_id=classifier_id,
+            seed=seed,
+        )
+    parents = _parents(rows[""], dataset)
+    rates = [
+        _rate(caption, prompts[caption], (rows[""], row), parents, prices.get(caption, 1.0))
+        for caption, row in rows.items()
+    ]
+    rates = _against_controls(rates, controls)
+    series = CounterfactualSeries(
+        class_name=name,
+        criterion=describe_criterion(tools.criterion),
+        generator_id=image_generator.generator_id,
+        classifier_id=classifier_id,
+        seed=seed,
+        n_each=request.n_each,
+        n_looks=n_looks,
+        baseline=rates[0],
+        rates=tuple(rates[1:]),
+        notes=_notes(rates[0], len(chosen.seeds), request.n_each),
+    )
+    return CounterfactualResult(series=series, rows=tuple(row.shown for row in rows.values()))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -329,8 +304,7 @@ class _Work:
     predictions: GeneratedPredictions
     criterion: FailureCriterion
     class_name: str
-    seeds: tuple[int, ...]
-    short: Mapping[str, str] = field(default_factory=dict)
+    chosen: ParentSeeds
 
     def rows(self, prompts: Mapping[str, str]) -> dict[str, _Row]:
         """Return the images of every prompt, by caption; the unchanged ones have the empty caption.
@@ -338,7 +312,7 @@ class _Work:
         A place of the series whose unchanged image did not pass the quality check is generated with no caption either.
         """
         try:
-            unchanged = self._row(prompts[""], [True] * len(self.seeds))
+            unchanged = self._row(prompts[""], [True] * len(self.chosen.seeds))
             is_usable = [one.fails is not None for one in unchanged.shown]
             rows = {"": unchanged} | {
                 caption: self._row(prompt, is_usable)
@@ -352,10 +326,11 @@ class _Work:
 
     def _row(self, prompt: str, is_wanted: Sequence[bool]) -> _Row:
         """Return the images of a prompt; the same place of every prompt has the same seed, so that only the words differ."""
-        seeds = [seed for seed, wanted in zip(self.seeds, is_wanted, strict=True) if wanted]
+        seeds = [seed for seed, wanted in zip(self.chosen.seeds, is_wanted, strict=True) if wanted]
         nothing = ShownImage(image=None, answer="", fails=None)
-        if prompt in self.short:
-            return _Row(shown=(nothing,) * len(self.seeds), refusal=self.short[prompt])
+        empty = (nothing,) * len(self.chosen.seeds)
+        if prompt in self.chosen.short:
+            return _Row(shown=empty, refusal=self.chosen.short[prompt])
         try:
             generated = self.predictions.generate(
                 [
@@ -364,10 +339,7 @@ class _Work:
                 ]
             )
         except RefusedPromptError as error:
-            return _Row(
-                shown=(nothing,) * len(self.seeds),
-                refusal=f"{error.what} {error.fix or ''}".strip(),
-            )
+            return _Row(shown=empty, refusal=f"{error.what} {error.fix or ''}".strip())
         said = iter(self._said([one.content_hash for one in generated if one.is_kept]))
         shown = iter(
             [
@@ -437,30 +409,27 @@ def _rate(
 
 def _controls(image_generator: ImageGenerator, prompts: Mapping[str, str]) -> dict[str, str]:
     """Return for each caption what its images are to be compared with: all that is done to them but the change itself."""
-    found: dict[str, str] = {}
+    controls: dict[str, str] = {}
     if not isinstance(image_generator, HasControls):
-        return found
+        return controls
     for caption, prompt in prompts.items():
         with suppress(RefusedPromptError):
-            found[caption] = image_generator.control_for(prompt) if caption else ""
-    return {caption: words for caption, words in found.items() if words and words != caption}
+            controls[caption] = image_generator.control_for(prompt) if caption else ""
+    return {caption: words for caption, words in controls.items() if words and words != caption}
 
 
 def _against_controls(
     rates: Sequence[CounterfactualRate], controls: Mapping[str, str]
 ) -> list[CounterfactualRate]:
     """Return rates without a claim where the control alone makes the classifier fail more often than MAX_CONTROL."""
-    named = {one.caption: one for one in rates}
-    found = []
-    for one in rates:
-        control = named.get(controls.get(one.caption, ""))
-        if control is None or one.note or not control.caption:
-            found.append(one)
-        elif control.note or control.change > MAX_CONTROL:
-            found.append(one.model_copy(update={"p_after_looks": 1.0, "note": _no_claim(control)}))
-        else:
-            found.append(one)
-    return found
+    named = {rate.caption: rate for rate in rates if rate.caption}
+    kept = []
+    for rate in rates:
+        control = named.get(controls.get(rate.caption, ""))
+        if control is not None and not rate.note and (control.note or control.change > MAX_CONTROL):
+            rate = rate.model_copy(update={"p_after_looks": 1.0, "note": _no_claim(control)})  # noqa: PLW2901
+        kept.append(rate)
+    return kept
 
 
 def _no_claim(control: CounterfactualRate) -> str:

@@ -78,10 +78,7 @@ class BackgroundWords:
         named = [place for place, name in enumerate(names) if _content(name) == _content(words)]
         own = known.only(named[:1]) if named else self._likeness([_phrases(words)])
         together = own.beside(known, [not _is_same(words, name) for name in names])
-        found = np.flatnonzero(together.best() == 0)
-        if len(found) < MIN_IMAGES:
-            return np.zeros(0, dtype=np.int64)
-        return found[np.argsort(-own.compared[found, 0], kind="stable")][:MAX_SHOWN]
+        return together.rows(0, order=own.compared[:, 0])[:MAX_SHOWN]
 
     @cached_property
     def _known(self) -> tuple[tuple[str, ...], "Likeness"]:
@@ -126,6 +123,14 @@ class Likeness:
         is_clear = (first == second) & (self.compared.max(axis=1) >= MIN_SCORE)
         return np.where(is_clear, first, -1)
 
+    def rows(self, column: int, *, order: FloatArray | None = None) -> IntArray:
+        """Return the images that some words suit best, the nearest first; none if they are fewer than MIN_IMAGES."""
+        shown = np.flatnonzero(self.best() == column)
+        if len(shown) < MIN_IMAGES:
+            return np.zeros(0, dtype=np.int64)
+        nearness = self.compared[:, column] if order is None else order
+        return shown[np.argsort(-nearness[shown], kind="stable")]
+
 
 def _phrases(words: str) -> list[str]:
     """Return captions of a place that comes with or without its preposition."""
@@ -145,9 +150,8 @@ def _is_same(first: str, second: str) -> bool:
     return bool(_content(first) & _content(second))
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ColourWords:
-    """Images of one class against colours: an image shows the colour that suits it better than all others, in two ways.
+def colour_likeness(embeddings: FloatArray, class_name: str, embed_texts: EmbedTexts) -> Likeness:
+    """Return how near images of a class are to it in every colour: an image shows the colour that suits it best, in two ways.
 
     How a colour looks depends on the light and on the things themselves: green apples in a shop are nearer to yellow than to a
     painter's green. So a colour is taken from the images that words find, not from a table, where there are enough of them.
@@ -155,30 +159,11 @@ class ColourWords:
     Args:
         embeddings: unit vectors of the images [n, d].
         class_name: what they show.
-        colours: all that compete.
         embed_texts: phrases to embeddings of the same space.
     """
-
-    embeddings: FloatArray
-    class_name: str
-    colours: Sequence[str]
-    embed_texts: EmbedTexts
-
-    def rows(self, colour: str) -> IntArray:
-        """Return the images that show a colour, surest first; none if they are fewer than MIN_IMAGES."""
-        place = list(self.colours).index(colour)
-        found = np.flatnonzero(self._likeness.best() == place)
-        if len(found) < MIN_IMAGES:
-            return np.zeros(0, dtype=np.int64)
-        return found[np.argsort(-self._likeness.compared[found, place], kind="stable")]
-
-    @cached_property
-    def _likeness(self) -> Likeness:
-        noun = noun_of(self.class_name)
-        phrases = [Caption(noun=noun, adjective=colour).phrase for colour in self.colours]
-        return Likeness(
-            plain=unit_rows(np.nan_to_num(self.embeddings)) @ unit_rows(self.embed_texts(phrases)).T
-        )
+    noun = noun_of(class_name)
+    phrases = [Caption(noun=noun, adjective=colour).phrase for colour in COLOURS]
+    return Likeness(plain=unit_rows(np.nan_to_num(embeddings)) @ unit_rows(embed_texts(phrases)).T)
 
 
 Purpose = Literal["search", "measure", "train"]
@@ -320,17 +305,14 @@ class _OwnSamples:
             rows = np.array(
                 [self._row_of[name] for name in self.objects(class_name)], dtype=np.int64
             )
-            self._colours[class_name] = ColourWords(
-                embeddings=np.asarray(self.prepared.samples.embeddings(CLIP, rows)),
-                class_name=class_name,
-                colours=tuple(COLOURS),
-                embed_texts=embed_texts,
+            self._colours[class_name] = colour_likeness(
+                np.asarray(self.prepared.samples.embeddings(CLIP, rows)), class_name, embed_texts
             )
-        names = self.objects(class_name)
-        return tuple(names[row] for row in self._colours[class_name].rows(colour))
+        names, column = self.objects(class_name), list(COLOURS).index(colour)
+        return tuple(names[row] for row in self._colours[class_name].rows(column))
 
     @cached_property
-    def _colours(self) -> dict[str, ColourWords]:
+    def _colours(self) -> dict[str, Likeness]:
         return {}
 
     def found(self, sample_id: str, class_name: str) -> tuple[FloatArray, str]:

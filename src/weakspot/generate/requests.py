@@ -23,116 +23,8 @@ _WHO = "image generator"
 _SHOWN = 300
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Answer:
-    """What a generator gave for a request.
-
-    Args:
-        order: what was asked for.
-        made: the image; None if there is none.
-        failure: why there is none.
-    """
-
-    request: GenerationRequest
-    made: GeneratedImage | None = None
-    failure: str = ""
-
-
-@dataclass(kw_only=True, eq=False)
-class RetryingGenerator:
-    """Asks a generator batch by batch, and one by one where a batch fails.
-
-    Args:
-        generator: words to images.
-        has_generated: whether it has ever given an image; one that has not is given up sooner.
-        refused: prompts that it refused, with what it said.
-    """
-
-    generator: ImageGenerator
-    has_generated: bool = False
-    refused: dict[str, RefusedPromptError] = field(default_factory=dict)
-    _n_bad_in_a_row: int = 0
-
-    def answers(self, requests: Sequence[GenerationRequest]) -> Iterator[list[Answer]]:
-        """Yield answers in the order of requests, leaving out refused prompts; all at once unless the batch fails.
-
-        Raises:
-            MissingExtraError: if the generator lacks a library.
-            UnavailableError: if it cannot be reached.
-            ModelError: if it failed too often in a row.
-        """
-        wanted = [request for request in requests if request.prompt not in self.refused]
-        if not wanted:
-            return
-        try:
-            made = self._made(wanted)
-        except ModelError as error:
-            self._end_if_gone(error)
-            if len(wanted) > 1:
-                yield from self._one_by_one(wanted)
-            elif not self._is_refusal(error, wanted[0]):
-                yield from self._failed(wanted[0], error)
-            return
-        yield from self._taken(wanted, made)
-
-    def _one_by_one(self, requests: Sequence[GenerationRequest]) -> Iterator[list[Answer]]:
-        for request in requests:
-            yield from self.answers([request])
-
-    def _made(self, requests: Sequence[GenerationRequest]) -> list[GeneratedImage | None]:
-        with failing_as_model_error(_WHO):
-            made = self.generator.generate(
-                [request.prompt for request in requests],
-                seeds=[request.seed for request in requests],
-            )
-            found = list(made)
-            if len(found) != len(requests):
-                raise ModelError(
-                    f"The {_WHO} gave {len(found)} images for {len(requests)} prompts."
-                )
-            return [image if isinstance(image, GeneratedImage) else None for image in found]
-
-    def _taken(
-        self, requests: Sequence[GenerationRequest], made: Sequence[GeneratedImage | None]
-    ) -> Iterator[list[Answer]]:
-        """Yield the answers of a batch; empty places in it are failures of single requests."""
-        for image in made:
-            self._n_bad_in_a_row = 0 if image is not None else self._n_bad_in_a_row + 1
-            self.has_generated |= image is not None
-        failures = ["" if image is not None else NO_IMAGE for image in made]
-        yield [
-            Answer(request=request, made=image, failure=failure)
-            for request, image, failure in zip(requests, made, failures, strict=True)
-        ]
-        self._end_if_too_many(NO_IMAGE)
-
-    def _failed(self, request: GenerationRequest, error: ModelError) -> Iterator[list[Answer]]:
-        said = storable(str(error))[:_SHOWN]
-        self._n_bad_in_a_row += 1
-        yield [Answer(request=request, failure=said)]
-        self._end_if_too_many(said, error)
-
-    def _is_refusal(self, error: ModelError, request: GenerationRequest) -> bool:
-        if isinstance(error, RefusedPromptError):
-            self.refused[request.prompt] = error
-        return isinstance(error, RefusedPromptError)
-
-    def _end_if_gone(self, error: ModelError) -> None:
-        if isinstance(error.__cause__, UnavailableError | MissingExtraError):
-            raise error.__cause__ from None
-
-    def _end_if_too_many(self, said: str, error: ModelError | None = None) -> None:
-        most = MAX_FAILURES_IN_A_ROW if self.has_generated else MAX_FAILURES_AT_FIRST
-        if self._n_bad_in_a_row >= most:
-            raise ModelError(
-                f"The {_WHO} failed {self._n_bad_in_a_row} times in a row. The last time: {said}",
-                where=self.generator.generator_id,
-                fix="See that it works, and run the command again: what was generated is kept.",
-            ) from error
-
-
-MIN_REQUESTS = 64
-"""Fewer images are generated here: a generator would have to be loaded in every worker for them."""
+Answer = tuple[GenerationRequest, GeneratedImage | str]
+"""A request and its image, or why there is none."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -150,35 +42,112 @@ class AnsweredBatch:
     error: WeakspotError | None = None
 
 
-class GenerateBatches:
-    """Orders to answers; after an error that ends the work nothing more is asked.
+@dataclass(kw_only=True, eq=False)
+class RetryingGenerator:
+    """Asks a generator batch by batch, and one by one where a batch fails; an engine builds one in every process.
 
     Args:
-        generator: built again in every worker that is another process.
+        generator: words to images.
         has_generated: whether it has ever given an image; one that has not is given up sooner.
+        refused: prompts that it refused, with what it said.
     """
 
-    def __init__(self, *, generator: ImageGenerator, has_generated: bool) -> None:
-        self._asking = RetryingGenerator(generator=generator, has_generated=has_generated)
-        self._error: WeakspotError | None = None
+    generator: ImageGenerator
+    has_generated: bool = False
+    refused: dict[str, RefusedPromptError] = field(default_factory=dict)
+    _n_bad_in_a_row: int = 0
+    _error: WeakspotError | None = None
 
     def prepare(self, item: GenerationRequest) -> GenerationRequest:
         """Return the request: there is nothing to prepare."""
         return item
 
     def run(self, ready: Sequence[GenerationRequest]) -> AnsweredBatch:
+        """Return what comes of some requests; after an error that ends the work nothing more is asked."""
         answers: list[Answer] = []
         if self._error is None:
             try:
-                for some in self._asking.answers(ready):
+                for some in self.answers(ready):
                     answers += some
             except WeakspotError as error:
                 self._error = error
         prompts = {request.prompt for request in ready}
-        refused = {
-            prompt: said for prompt, said in self._asking.refused.items() if prompt in prompts
-        }
+        refused = {prompt: said for prompt, said in self.refused.items() if prompt in prompts}
         return AnsweredBatch(answers=tuple(answers), refused=refused, error=self._error)
+
+    def answers(self, requests: Sequence[GenerationRequest]) -> Iterator[list[Answer]]:
+        """Yield answers in the order of requests, leaving out refused prompts; all at once unless the batch fails.
+
+        Raises:
+            MissingExtraError: if the generator lacks a library.
+            UnavailableError: if it cannot be reached.
+            ModelError: if it failed too often in a row.
+        """
+        wanted = [request for request in requests if request.prompt not in self.refused]
+        if not wanted:
+            return
+        try:
+            made = self._made(wanted)
+        except ModelError as error:
+            self._end_if_gone(error)
+            if len(wanted) > 1:
+                for request in wanted:
+                    yield from self.answers([request])
+            elif isinstance(error, RefusedPromptError):
+                self.refused[wanted[0].prompt] = error
+            else:
+                yield from self._failed(wanted[0], error)
+            return
+        yield from self._taken(wanted, made)
+
+    def _made(self, requests: Sequence[GenerationRequest]) -> list[GeneratedImage | None]:
+        with failing_as_model_error(_WHO):
+            made = self.generator.generate(
+                [request.prompt for request in requests],
+                seeds=[request.seed for request in requests],
+            )
+            images = list(made)
+            if len(images) != len(requests):
+                raise ModelError(
+                    f"The {_WHO} gave {len(images)} images for {len(requests)} prompts."
+                )
+            return [image if isinstance(image, GeneratedImage) else None for image in images]
+
+    def _taken(
+        self, requests: Sequence[GenerationRequest], made: Sequence[GeneratedImage | None]
+    ) -> Iterator[list[Answer]]:
+        """Yield the answers of a batch; empty places in it are failures of single requests."""
+        for image in made:
+            self._n_bad_in_a_row = 0 if image is not None else self._n_bad_in_a_row + 1
+            self.has_generated |= image is not None
+        yield [
+            (request, NO_IMAGE if image is None else image)
+            for request, image in zip(requests, made, strict=True)
+        ]
+        self._end_if_too_many(NO_IMAGE)
+
+    def _failed(self, request: GenerationRequest, error: ModelError) -> Iterator[list[Answer]]:
+        said = storable(str(error))[:_SHOWN]
+        self._n_bad_in_a_row += 1
+        yield [(request, said)]
+        self._end_if_too_many(said, error)
+
+    def _end_if_gone(self, error: ModelError) -> None:
+        if isinstance(error.__cause__, UnavailableError | MissingExtraError):
+            raise error.__cause__ from None
+
+    def _end_if_too_many(self, said: str, error: ModelError | None = None) -> None:
+        most = MAX_FAILURES_IN_A_ROW if self.has_generated else MAX_FAILURES_AT_FIRST
+        if self._n_bad_in_a_row >= most:
+            raise ModelError(
+                f"The {_WHO} failed {self._n_bad_in_a_row} times in a row. The last time: {said}",
+                where=self.generator.generator_id,
+                fix="See that it works, and run the command again: what was generated is kept.",
+            ) from error
+
+
+MIN_REQUESTS = 64
+"""Fewer images are generated here: a generator would have to be loaded in every worker for them."""
 
 
 def is_generated_elsewhere(generator: ImageGenerator, n_requests: int) -> bool:
@@ -199,11 +168,9 @@ def generate_elsewhere(
     has_generated: bool,
 ) -> Iterator[AnsweredBatch]:
     """Yield what comes of requests, batch by batch, in their order."""
-    build = partial(GenerateBatches, generator=generator, has_generated=has_generated)
+    build = partial(RetryingGenerator, generator=generator, has_generated=has_generated)
     yield from engine.map_batches(build, requests, batch_size=batch_size, lost=_lost_request)
 
 
 def _lost_request(request: GenerationRequest) -> AnsweredBatch:
-    return AnsweredBatch(
-        answers=(Answer(request=request, failure=UNREADABLE_REASONS[WORKER_LOST]),), refused={}
-    )
+    return AnsweredBatch(answers=((request, UNREADABLE_REASONS[WORKER_LOST]),), refused={})

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import compress
 from pathlib import Path
 
 import numpy as np
@@ -24,9 +25,7 @@ from weakspot.generate.parents import SeedSeries
 from weakspot.generate.predictions import GeneratedPredictions
 from weakspot.generate.search.sentences import ASSEMBLED, WordSentences
 from weakspot.generate.search.series import SampledImages, place_seed
-from weakspot.run.assistants import assistant_parts
 from weakspot.run.image_texts import failing_as_model_error, storable
-from weakspot.run.settings import Settings
 from weakspot.store.texts import TextCache, text_cache, text_keys
 
 
@@ -88,8 +87,6 @@ class GeneratedSeries:
 
 IMAGES_A_CALL = 8
 
-ImageOf = Callable[[str], Image.Image]
-
 
 class GeneratedCaptions:
     """Captions of images by content hash, each asked for once and kept in a folder.
@@ -102,15 +99,13 @@ class GeneratedCaptions:
         folder: where texts are kept.
     """
 
-    def __init__(self, captioner: Captioner, image: ImageOf, folder: Path) -> None:
+    def __init__(
+        self, captioner: Captioner, image: Callable[[str], Image.Image], folder: Path
+    ) -> None:
         self._captioner = captioner
         self._image = image
         self._folder = folder
         self._caches: dict[str, TextCache] = {}
-
-    @property
-    def source(self) -> str:
-        return self._captioner.captioner_id
 
     def completions(self, keys: Sequence[str], *, beginning: str) -> list[str]:
         """Return what follows the beginning, one text an image; empty where the captioner says nothing.
@@ -120,13 +115,7 @@ class GeneratedCaptions:
         """
         cache = self._cache(beginning)
         packed = text_keys(keys)
-        missing = list(
-            dict.fromkeys(
-                key
-                for key, is_new in zip(keys, cache.missing(packed).tolist(), strict=True)
-                if is_new
-            )
-        )
+        missing = list(dict.fromkeys(compress(keys, cache.missing(packed).tolist())))
         for start in range(0, len(missing), IMAGES_A_CALL):
             part = missing[start : start + IMAGES_A_CALL]
             said = self._said(part, beginning)
@@ -186,106 +175,81 @@ class GeneratedCaptions:
             return [storable(text).strip() for text in texts]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class SamplerParts:
-    """Who is asked in a search, beside the classifier.
-
-    Args:
-        generator: generates; sentences that it cannot generate are not tried.
-        captioner: tells what is in an image; None: captions are assembled from words that the embedder ranks.
-        embed_texts: phrases to embeddings of the joint space; None if there is no text side.
-    """
-
-    generator: ImageGenerator
-    captioner: Captioner | None
-    embed_texts: EmbedTexts | None
+DrawableSentences = Callable[[str, str], str]
+"""A text that follows a beginning to what is left of it without the sentences that cannot be drawn."""
 
 
-class DrawableSentences:
-    """Leaves out of a text the sentences that a generator says it cannot draw; each is asked about once.
+def drawable_sentences(generator: ImageGenerator) -> DrawableSentences:
+    """Return what leaves out the sentences that a generator says it cannot draw; each is asked about once.
 
     Args:
         generator: who is to draw; one that cannot say without drawing takes all.
     """
+    can_draw: dict[str, bool] = {}
 
-    def __init__(self, generator: ImageGenerator) -> None:
-        self._generator = generator
-        self._can_draw: dict[str, bool] = {}
-
-    def of(self, text: str, beginning: str) -> str:
-        """Return what is left of a text that follows a beginning."""
-        if not isinstance(self._generator, ChecksPrompts):
+    def drawable(text: str, beginning: str) -> str:
+        if not isinstance(generator, ChecksPrompts):
             return text
         sentences = [sentence for part in text.split(".") if (sentence := part.strip())]
         for sentence in sentences:
-            if sentence not in self._can_draw:
+            if sentence not in can_draw:
+                can_draw[sentence] = True
                 try:
-                    self._generator.check_prompt(f"{beginning} {sentence}.")
+                    generator.check_prompt(f"{beginning} {sentence}.")
                 except RefusedPromptError:
-                    self._can_draw[sentence] = False
-                else:
-                    self._can_draw[sentence] = True
-        return " ".join(f"{sentence}." for sentence in sentences if self._can_draw[sentence])
+                    can_draw[sentence] = False
+        return " ".join(f"{sentence}." for sentence in sentences if can_draw[sentence])
+
+    return drawable
 
 
-class StoredSampler:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StoredSampler(GeneratedSeries):
     """A sampler whose images, predictions, embeddings and captions are kept, so that a search goes on where it was.
 
     Args:
-        series: generates and judges.
-        parts: who else is asked.
+        image_generator: generates; sentences that it cannot generate are not tried.
+        captioner: tells what is in an image; None: captions are assembled from words that the embedder ranks.
+        embed_texts: phrases to embeddings of the joint space; None if there is no text side.
         class_name: what all images show.
         folder: where captions are kept.
     """
 
-    def __init__(
-        self, series: GeneratedSeries, parts: SamplerParts, *, class_name: str, folder: Path
-    ) -> None:
-        self._series = series
-        self._parts = parts
-        self._captions = (
-            None
-            if parts.captioner is None
-            else GeneratedCaptions(parts.captioner, series.predictions.image, folder)
-        )
-        self._words = None
-        if parts.embed_texts is not None:
-            self._words = WordSentences(embed_texts=parts.embed_texts, class_name=class_name)
-        self._drawable = DrawableSentences(parts.generator)
-
-    @property
-    def class_names(self) -> tuple[str, ...]:
-        return self._series.class_names
+    image_generator: ImageGenerator
+    captioner: Captioner | None
+    embed_texts_by: EmbedTexts | None
+    class_name: str
+    folder: Path
 
     @property
     def caption_source(self) -> str:
-        return ASSEMBLED if self._captions is None else self._captions.source
-
-    def generate(self, prompt: str, class_name: str, *, first: int, n: int) -> SampledImages:
-        """Return places `first` to `first + n` of the series of a prompt."""
-        return self._series.generate(prompt, class_name, first=first, n=n)
+        return ASSEMBLED if self.captioner is None else self.captioner.captioner_id
 
     def control_for(self, prompt: str) -> str:
         """Return what to say instead of what a prompt changes, so that all is done to an image but that; empty if nothing is."""
-        generator = self._parts.generator
+        generator = self.image_generator
         return generator.control_for(prompt) if isinstance(generator, HasControls) else ""
 
     def embeddings(self, keys: Sequence[str]) -> FloatArray:
         """Return unit vectors [n, d] of images that were generated."""
-        return self._series.predictions.embeddings(keys)
+        return self.predictions.embeddings(keys)
 
     def embed_texts(self, texts: Sequence[str]) -> FloatArray:
         """Return unit vectors [m, d] of phrases in the same space."""
-        if self._parts.embed_texts is None:
+        if self.embed_texts_by is None:
             raise ModelError(
                 "The embedder has no text side, so captions cannot be compared with images.",
                 fix="weakspot lab align",
             )
-        return np.asarray(self._parts.embed_texts(texts), dtype=np.float32)
+        return np.asarray(self.embed_texts_by(texts), dtype=np.float32)
 
     def completions(self, keys: Sequence[str], *, beginning: str) -> list[str]:
         """Return what follows the beginning in a caption of each image, without sentences that the generator cannot generate."""
-        return [self._drawable.of(text, beginning) for text in self._said(keys, beginning)]
+        return [self._drawable(text, beginning) for text in self._said(keys, beginning)]
+
+    def likelihoods(self, keys: Sequence[str], captions: Sequence[str]) -> FloatArray | None:
+        """Return log P(caption | image) [n, m], or None when the captioner cannot say."""
+        return None if self._captions is None else self._captions.likelihoods(keys, captions)
 
     def _said(self, keys: Sequence[str], beginning: str) -> list[str]:
         if self._captions is not None:
@@ -298,11 +262,18 @@ class StoredSampler:
             )
         return self._words.completion(self.embeddings(keys)) if len(keys) else []
 
-    def likelihoods(self, keys: Sequence[str], captions: Sequence[str]) -> FloatArray | None:
-        """Return log P(caption | image) [n, m], or None when the captioner cannot say."""
-        return None if self._captions is None else self._captions.likelihoods(keys, captions)
+    @cached_property
+    def _drawable(self) -> DrawableSentences:
+        return drawable_sentences(self.image_generator)
 
+    @cached_property
+    def _captions(self) -> GeneratedCaptions | None:
+        if self.captioner is None:
+            return None
+        return GeneratedCaptions(self.captioner, self.predictions.image, self.folder)
 
-def configured_captioner(settings: Settings, folder: Path) -> Captioner | None:
-    """Return the captioner of a project; it is not loaded yet."""
-    return assistant_parts(settings, folder).captioner
+    @cached_property
+    def _words(self) -> WordSentences | None:
+        if self.embed_texts_by is None:
+            return None
+        return WordSentences(embed_texts=self.embed_texts_by, class_name=self.class_name)

@@ -4,23 +4,17 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 
 from PIL import Image
 from pydantic import JsonValue
 
 from weakspot.core.record import Record
-from weakspot.core.roles import Captioner, ImageGenerator
-from weakspot.generate.predictions import GeneratedPredictions
+from weakspot.core.roles import Captioner
 from weakspot.generate.project_generator import GenerationTools
-from weakspot.generate.sampling import (
-    GeneratedSeries,
-    SamplerParts,
-    StoredSampler,
-    configured_captioner,
-)
+from weakspot.generate.sampling import StoredSampler
 from weakspot.generate.search.finding import CaptionSearch, ClassSearch, search_failures
-from weakspot.generate.search.refinement import CaptionRewriter
-from weakspot.generate.search.trials import SequentialDesign
+from weakspot.generate.search.refinement import shorter_wordings
 from weakspot.run.assistants import assistant_parts
 from weakspot.run.stage_clock import command_line, library_versions
 
@@ -81,114 +75,76 @@ class SearchResult:
     images: Mapping[str, Image.Image]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class SearchStage:
-    """Searches.
+def search_class(
+    tools: GenerationTools, request: SearchRequest, captioner: Captioner | None = None
+) -> SearchResult:
+    """Search; images that were generated before are not generated again, so that an interrupted search goes on where it was.
 
     Args:
         tools: the project, and who generates.
+        request: what is searched for.
         captioner: a ready captioner, instead of the configured one.
+
+    Raises:
+        ConfigError: if there is no classifier or generator, or the cost is not agreed to.
+        DataError: if the class or the target does not exist.
+        RefusedPromptError: if the generator cannot generate the class at all.
     """
-
-    tools: GenerationTools
-    captioner: Captioner | None = None
-
-    def run(self, call: SearchRequest) -> SearchResult:
-        """Search; images that were generated before are not generated again, so that an interrupted search goes on where it was.
-
-        Raises:
-            ConfigError: if there is no classifier or generator, or the cost is not agreed to.
-            DataError: if the class or the target does not exist.
-            RefusedPromptError: if the generator cannot generate the class at all.
-        """
-        started = _now()
-        tools = self.tools
-        tools.prepared.samples.dataset.class_code(call.class_name)
-        image_generator = tools.image_generator(purpose="search")
-        tools.confirm_cost(image_generator, tools.settings.search.budget)
-        with tools.store.writing():
-            predictions = tools.predictions(image_generator)
-            sampler = self._sampler(predictions, image_generator, call.class_name)
-            try:
-                result = search_failures(sampler, self._request(call), tools.progress)
-            finally:
-                predictions.flush()
-            images = {key: predictions.image(key) for key in _shown_keys(result)}
-        return SearchResult(
-            record=self._record(started, image_generator, predictions, result), images=images
-        )
-
-    def _sampler(
-        self, predictions: GeneratedPredictions, image_generator: ImageGenerator, class_name: str
-    ) -> StoredSampler:
-        settings, store = self.tools.settings, self.tools.store
-        parts = SamplerParts(
-            generator=image_generator,
-            captioner=self.captioner or configured_captioner(settings, store.root),
-            embed_texts=self.tools.prepared.assistants.embed_texts,
-        )
-        series = GeneratedSeries(
+    started, settings = _now(), tools.settings
+    tools.prepared.samples.dataset.class_code(request.class_name)
+    image_generator = tools.image_generator(purpose="search")
+    tools.confirm_cost(image_generator, settings.search.budget)
+    with tools.store.writing():
+        predictions = tools.predictions(image_generator)
+        sampler = StoredSampler(
             predictions=predictions,
             seed=settings.seed,
             image_generator=image_generator,
             least_parents=settings.generator.least_parents,
+            captioner=captioner or assistant_parts(settings, tools.store.root).captioner,
+            embed_texts_by=tools.prepared.assistants.embed_texts,
+            class_name=request.class_name,
+            folder=tools.store.generated,
         )
-        return StoredSampler(series, parts, class_name=class_name, folder=store.generated)
+        try:
+            result = search_failures(sampler, _search_of(tools, request), tools.progress)
+        finally:
+            predictions.flush()
+        images = {key: predictions.image(key) for key in _shown_keys(result)}
+    made_by = {"generator": image_generator.generator_id, "captions": result.caption_source}
+    record = SearchRecord(
+        command=command_line(),
+        started=started,
+        finished=_now(),
+        seed=settings.seed,
+        settings=settings.model_dump(mode="json"),
+        versions=library_versions(),
+        inputs=tools.prepared.inputs | made_by,
+        tally=predictions.tally,
+        result=result,
+    )
+    return SearchResult(record=record, images=images)
 
-    def _request(self, call: SearchRequest) -> CaptionSearch:
-        settings = self.tools.settings
-        chosen = settings.search
-        return CaptionSearch(
-            class_name=call.class_name,
-            target=call.target or None,
-            criterion=self.tools.criterion,
-            template=chosen.prompt,
-            parents=settings.failure.parents,
-            design=SequentialDesign(
-                alpha=chosen.alpha,
-                smallest_gain=chosen.smallest_gain,
-                most_baseline=chosen.most_baseline,
-                most_per_caption=chosen.most_per_caption,
-                most_captions=chosen.most_captions,
-                budget=chosen.budget,
-                until_target_failures=call.until_target_failures,
-            ),
-            most_sentences=chosen.most_sentences,
-            most_clusters=chosen.most_clusters,
-            own_captions=call.captions,
-            reword=self._rewriter(call.class_name),
-        )
 
-    def _rewriter(self, class_name: str) -> CaptionRewriter | None:
-        settings = self.tools.settings
-        language = assistant_parts(settings, self.tools.store.root).language
-        if language is None:
-            return None
-        return CaptionRewriter(language=language, class_name=class_name, seed=settings.seed)
-
-    def _record(
-        self,
-        started: str,
-        image_generator: ImageGenerator,
-        predictions: GeneratedPredictions,
-        result: ClassSearch,
-    ) -> SearchRecord:
-        settings = self.tools.settings
-        inputs = self.tools.prepared.inputs | {
-            "generator": image_generator.generator_id,
-            "captions": result.caption_source,
-        }
-        return SearchRecord(
-            command=command_line(),
-            started=started,
-            finished=_now(),
-            seed=settings.seed,
-            settings=settings.model_dump(mode="json"),
-            versions=library_versions(),
-            inputs=inputs,
-            tally=predictions.tally,
-            result=result,
-        )
+def _search_of(tools: GenerationTools, request: SearchRequest) -> CaptionSearch:
+    language = assistant_parts(tools.settings, tools.store.root).language
+    return CaptionSearch(
+        class_name=request.class_name,
+        target=request.target or None,
+        criterion=tools.criterion,
+        parents=tools.settings.failure.parents,
+        settings=tools.settings.search,
+        until_target_failures=request.until_target_failures,
+        own_captions=request.captions,
+        reword=None
+        if language is None
+        else partial(
+            shorter_wordings,
+            language=language,
+            class_name=request.class_name,
+            seed=tools.settings.seed,
+        ),
+    )
 
 
 def phrase_of(caption: str) -> str:
@@ -208,9 +164,9 @@ def _said(sentence: str) -> str:
 
 
 def _shown_keys(result: ClassSearch) -> list[str]:
-    found = [result.example_keys, *(finding.example_keys for finding in result.findings)]
-    found += [cluster.example_keys for cluster in result.clusters]
-    return list(dict.fromkeys(key for keys in found for key in keys[:N_IMAGES]))
+    shown = [result.example_keys, *(finding.example_keys for finding in result.findings)]
+    shown += [cluster.example_keys for cluster in result.clusters]
+    return list(dict.fromkeys(key for keys in shown for key in keys[:N_IMAGES]))
 
 
 def _now() -> str:

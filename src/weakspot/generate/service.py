@@ -55,10 +55,10 @@ _SHOWN = 200
 
 @dataclass(kw_only=True, eq=False)
 class PendingImage:
-    """One order on its way into the store.
+    """One request on its way into the store.
 
     Args:
-        order: what was asked for.
+        request: what was asked for.
         image: RGB; None if none came.
         data: the image as it is stored already; None if it is new.
         parents: ids of the samples that it was made from.
@@ -75,29 +75,30 @@ class PendingImage:
 
     @classmethod
     def of(cls, answer: Answer) -> "PendingImage":
-        """Return the sheet of what a generator gave; whatever is wrong with it is a verdict."""
-        if answer.made is None:
-            return cls(request=answer.request, verdicts={FAILED: answer.failure})
-        sheet = cls(request=answer.request)
+        """Return what a generator gave; whatever is wrong with it is a verdict."""
+        request, made = answer
+        if isinstance(made, str):
+            return cls(request=request, verdicts={FAILED: made})
+        pending = cls(request=request)
         try:
-            sheet.parents = tuple(storable(str(parent)) for parent in answer.made.parents)
-            sheet.verdicts = {
+            pending.parents = tuple(storable(str(parent)) for parent in made.parents)
+            pending.verdicts = {
                 storable(str(name)): storable(str(said))[:_SHOWN]
-                for name, said in answer.made.verdicts.items()
+                for name, said in made.verdicts.items()
             }
-            sheet._take(answer.made.image)
+            pending._take(made.image)
         except Exception as error:  # noqa: BLE001 (whatever it is, the processor can compute)
-            sheet.image = None
-            sheet.verdicts[FAILED] = (
+            pending.image = None
+            pending.verdicts[FAILED] = (
                 f"not an image: {type(error).__name__}: {storable(str(error))[:_SHOWN]}"
             )
-        return sheet
+        return pending
 
     @classmethod
     def again(
         cls, generated: GenerationResult, stored_images: GeneratedImageStore
     ) -> "PendingImage":
-        """Return the sheet of a stored image that is judged anew; what the generator said of it stays."""
+        """Return a stored image that is to be judged again; what the generator said of it stays."""
         data, image = stored_images.data(generated), stored_images.image(generated)
         own = {name: said for name, said in generated.verdicts.items() if name not in OWN_CHECKS}
         return cls(
@@ -125,12 +126,12 @@ class PendingImage:
 
 
 class JudgingQueue:
-    """Judges, encodes and stores sheets in a thread of its own, batch after batch in the order in which they come.
+    """Judges, encodes and stores images in a thread of its own, batch after batch in the order in which they come.
 
     Leaving it waits for the batch that is under way, also after an error or an interruption.
 
     Args:
-        generated images: the store; its lock must be held.
+        stored_images: the store; its lock must be held.
         generator_id: who generates.
         memory: of the quality check.
         done: told every record that was stored.
@@ -147,7 +148,6 @@ class JudgingQueue:
         self._stored_images = stored_images
         self._generator_id = generator_id
         self._memory = memory
-        self._quality: QualityCheck = memory.quality
         self._done = done
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="weakspot-developing")
         self._under_way: Future[None] | None = None
@@ -165,66 +165,63 @@ class JudgingQueue:
         if kind is None:
             self._wait()
 
-    def take(self, sheets: Sequence[PendingImage]) -> None:
-        """Begin with some sheets as soon as those before are stored."""
+    def take(self, batch: Sequence[PendingImage]) -> None:
+        """Begin with some images as soon as those before are stored."""
         self._wait()
-        self._under_way = self._thread.submit(self._develop, list(sheets))
+        self._under_way = self._thread.submit(self._develop, list(batch))
 
     def _wait(self) -> None:
         if self._under_way is not None:
             under_way, self._under_way = self._under_way, None
             under_way.result()
 
-    def _develop(self, sheets: list[PendingImage]) -> None:
-        self._judge(sheets)
-        for generated in self._stored_images.add_all([self._store(sheet) for sheet in sheets]):
+    def _develop(self, batch: list[PendingImage]) -> None:
+        self._judge(batch)
+        for generated in self._stored_images.add_all([self._store(pending) for pending in batch]):
             self._done(generated)
 
-    def _judge(self, sheets: Sequence[PendingImage]) -> None:
-        for sheet in sheets:
-            if FAILED not in sheet.verdicts:
-                sheet.say(WRONG_SIZE, self._memory.size_verdict(sheet.size))
-            if sheet.image is not None:
-                sheet.fingerprint = fingerprint_of(sheet.image)
-                for quality, said in self._quality.look(sheet.image).items():
-                    sheet.say(quality, said)
-        self._compare_with_classes([sheet for sheet in sheets if not is_rejected(sheet.verdicts)])
-        for sheet in sheets:
-            if sheet.fingerprint is not None and not is_rejected(sheet.verdicts):
-                sheet.say(
-                    NEAR_DUPLICATE, self._memory.copy_verdict(sheet.request, sheet.fingerprint)
-                )
-                if not is_rejected(sheet.verdicts):
-                    self._memory.keep(sheet.request, sheet.fingerprint)
+    def _judge(self, batch: Sequence[PendingImage]) -> None:
+        memory = self._memory
+        for pending in batch:
+            if FAILED not in pending.verdicts:
+                pending.say(WRONG_SIZE, memory.size_verdict(pending.size))
+            if pending.image is not None:
+                pending.fingerprint = fingerprint_of(pending.image)
+                for quality, said in memory.quality.look(pending.image).items():
+                    pending.say(quality, said)
+        self._compare_with_classes([one for one in batch if not is_rejected(one.verdicts)])
+        for pending in batch:
+            if pending.fingerprint is not None and not is_rejected(pending.verdicts):
+                said = memory.copy_verdict(pending.request, pending.fingerprint)
+                pending.say(NEAR_DUPLICATE, said)
+                if said == PASS:
+                    memory.keep(pending.request, pending.fingerprint)
 
-    def _compare_with_classes(self, sheets: Sequence[PendingImage]) -> None:
-        if self._quality.off_class is None:
+    def _compare_with_classes(self, batch: Sequence[PendingImage]) -> None:
+        off_class = self._memory.quality.off_class
+        if off_class is None:
             return
-        images = [sheet.image for sheet in sheets if sheet.image is not None]
-        for sheet, said in zip(
-            sheets,
-            self._quality.off_class.verdicts(
-                images, [sheet.request.class_name for sheet in sheets]
-            ),
-            strict=True,
-        ):
-            sheet.say(OFF_CLASS, said)
+        images = [pending.image for pending in batch if pending.image is not None]
+        names = [pending.request.class_name for pending in batch]
+        for pending, said in zip(batch, off_class.verdicts(images, names), strict=True):
+            pending.say(OFF_CLASS, said)
 
-    def _store(self, sheet: PendingImage) -> StoredImage:
-        data = sheet.data if sheet.data is not None or sheet.image is None else encoded(sheet.image)
+    def _store(self, pending: PendingImage) -> StoredImage:
+        data, image, fingerprint = pending.data, pending.image, pending.fingerprint
+        data = data if data is not None or image is None else encoded(image)
         generated = GenerationResult(
-            request=sheet.request,
+            request=pending.request,
             generator_id=self._generator_id,
             content_hash=hashlib.sha256(data).hexdigest() if data is not None else "",
-            parents=sheet.parents,
-            verdicts=sheet.verdicts,
+            parents=pending.parents,
+            verdicts=pending.verdicts,
         )
-        text = sheet.fingerprint.text if sheet.fingerprint is not None else ""
-        return StoredImage(
-            generated=generated,
-            data=data,
-            look=ImageFacts(quality=self._quality.identity, fingerprint=text, size=sheet.size),
+        look = ImageFacts(
+            quality=self._memory.quality.identity,
+            fingerprint=fingerprint.text if fingerprint is not None else "",
+            size=pending.size,
         )
+        return StoredImage(generated=generated, data=data, look=look)
 
 
 def encoded(image: Image.Image) -> bytes:
@@ -267,7 +264,7 @@ class GeneratorService:
 
     Args:
         generator: words to images.
-        generated images: where they are kept.
+        stored_images: where they are kept.
         quality: what is asked of them.
         batch_size: images per call of the generator.
         max_new: most images that the generator is asked for; None for no limit.
@@ -345,14 +342,14 @@ class GeneratorService:
         """Return whether there is a verdict of this quality check, or a failure of this service, on a request."""
         if request in self._results:
             return True
-        found = self._stored_images.stored(self.generator_id, request)
+        stored = self._stored_images.stored(self.generator_id, request)
         if (
-            found is None
-            or FAILED in found.generated.verdicts
-            or found.look.quality != self._quality.identity
+            stored is None
+            or FAILED in stored.generated.verdicts
+            or stored.look.quality != self._quality.identity
         ):
             return False
-        self._results[request] = found.generated
+        self._results[request] = stored.generated
         return True
 
     def _generate_missing(
@@ -379,10 +376,10 @@ class GeneratorService:
         self, requests: Sequence[GenerationRequest], developing: JudgingQueue
     ) -> list[GenerationRequest]:
         """Judge stored images that another quality check judged, and return the requests that must be generated."""
-        found = [self._stored_images.find(self.generator_id, request) for request in requests]
+        stored = [self._stored_images.find(self.generator_id, request) for request in requests]
         old = [
             generated
-            for generated in found
+            for generated in stored
             if generated is not None and generated.content_hash and FAILED not in generated.verdicts
         ]
         for start in range(0, len(old), self._batch_size):
@@ -433,7 +430,9 @@ class GeneratorService:
             has_generated=has_generated,
         ):
             self._asking.refused |= batch.refused
-            self._asking.has_generated |= any(answer.made is not None for answer in batch.answers)
+            self._asking.has_generated |= any(
+                not isinstance(made, str) for _, made in batch.answers
+            )
             self.n_new += len(batch.answers)
             if batch.answers:
                 developing.take([PendingImage.of(answer) for answer in batch.answers])
@@ -472,20 +471,6 @@ class GeneratorService:
         )
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _ImageSide:
-    """The image side of an embedder, as a function of images."""
-
-    embedder: Embedder
-
-    def __call__(self, images: Sequence[Image.Image]) -> FloatArray:
-        """Return embeddings [n, d]."""
-        return np.asarray(
-            self.embedder.embed_prepared([self.embedder.prepare(image) for image in images]),
-            dtype=np.float32,
-        )
-
-
 def quality_check_for(
     settings: GeneratorSettings,
     *,
@@ -520,7 +505,7 @@ def service_for(
         settings: of the project.
         generator: words to images.
         folder: where generated images are kept.
-        embedder: for the quality check `off-class`; see `gate_for`.
+        embedder: for the quality check `off-class`; see `quality_check_for`.
         class_names: the classes of the project.
         progress: told how many requests of a call are done.
     """
@@ -567,8 +552,13 @@ def _off_class(
         return None
     if isinstance(embedder, KnowsEmbeddings) or not embedder.has_text:
         return None
+
+    def embed_images(images: Sequence[Image.Image]) -> FloatArray:
+        prepared = [embedder.prepare(image) for image in images]
+        return np.asarray(embedder.embed_prepared(prepared), dtype=np.float32)
+
     return OffClass(
-        embed_images=_ImageSide(embedder=embedder),
+        embed_images=embed_images,
         class_embeddings=embed_phrases(
             [plain_caption(name).phrase for name in class_names], embedder
         ),

@@ -44,7 +44,7 @@ from weakspot.generate.adversarial_sources import (
 from weakspot.generate.distances import SetDistance, distances_to
 from weakspot.generate.predictions import GeneratedPredictions
 from weakspot.generate.project_generator import build_generator, with_generator
-from weakspot.generate.sampling import DrawableSentences, GeneratedSeries
+from weakspot.generate.sampling import GeneratedSeries, drawable_sentences
 from weakspot.generate.search.sentences import WordSentences
 from weakspot.generate.service import confirm_cost
 from weakspot.generate.transfer import TransferMatrix, transfer_matrix
@@ -398,7 +398,7 @@ class AdversarialStage:
             engine=build_engine(self.settings),
             progress=self._progress_of("caption"),
             words=self._words if request.images is None else None,
-            drawable=DrawableSentences(self._image_generator),
+            drawable=drawable_sentences(self._image_generator),
         )
         if request.images is not None:
             images, whose = reader.labelled(request.images), f"the images in {request.images.name}"

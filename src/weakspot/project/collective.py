@@ -24,7 +24,6 @@ from weakspot.repair.collective import (
     CollectiveRepair,
     FamilyFigures,
     FamilyModel,
-    FamilyPredictions,
     FamilyType,
     RepairSet,
     applied,
@@ -503,4 +502,4 @@ def _figures(
         right[name] = np.concatenate([result.right_after for result in both.predictions])
         right["before"] = np.concatenate([result.right_before for result in both.predictions])
         groups = both.decision_groups
-    return family_figures(DataUse.of(samples), FamilyPredictions(**right, groups=groups))
+    return family_figures(DataUse.of(samples), **right, groups=groups)

@@ -18,11 +18,11 @@ from weakspot.generate.caption_log import captions_sentence
 from weakspot.generate.counterfactuals import (
     CounterfactualRequest,
     CounterfactualResult,
-    CounterfactualStage,
+    measure_counterfactuals,
 )
 from weakspot.generate.generated_folder import GenerateRequest, GenerateResult, generate_images
 from weakspot.generate.project_generator import GenerationTools
-from weakspot.generate.search_run import SearchRequest, SearchResult, SearchStage
+from weakspot.generate.search_run import SearchRequest, SearchResult, search_class
 from weakspot.project.nearest import NearestRequest, NearestResult, NearestStage
 from weakspot.project.new_settings import recommended_settings, with_inputs, write_settings
 from weakspot.repair.advice.stage import Advisor
@@ -329,12 +329,12 @@ class ProjectWorkings(ProjectSession):
         return tuple(filter(None, said))
 
     def _repair(self, record: RunRecord, asked: RepairRequest) -> RunRecord:
-        prepared = self._with_generated(record)
+        bench = RepairBench(self._with_generated(record), self.settings)
         record = set_repair_aside(self.store, record)
         with self._clock.stage("repair") as facts:
             stage = RepairStage(
                 record=record,
-                bench=RepairBench(prepared, self.settings),
+                bench=bench,
                 store=self.store,
                 progress=self._progress,
             )
@@ -343,7 +343,7 @@ class ProjectWorkings(ProjectSession):
                 f"{sum(bool(result.arms) for result in record.repairs)} repairs measured"
             )
         with self._clock.stage("advise") as facts, self.telling("advise"):
-            record = Advisor(record, prepared, self.settings, self.folder).run()
+            record = Advisor(record, bench, self.folder).run()
             facts["summary"] = f"{len(record.advice)} things to do"
         return record
 
@@ -557,9 +557,7 @@ class Project(ProjectWorkings):
         self, request: CounterfactualRequest, *, generator: ImageGenerator | None = None
     ) -> CounterfactualResult:
         """Draw images of a class with one thing changed, and measure how much more often the classifier fails."""
-        return CounterfactualStage(tools=self.generation_tools("draw", generator=generator)).run(
-            request
-        )
+        return measure_counterfactuals(self.generation_tools("draw", generator=generator), request)
 
     def generate(
         self, folder: Path, request: GenerateRequest, run_id: str | None = None
@@ -576,9 +574,8 @@ class Project(ProjectWorkings):
         captioner: Captioner | None = None,
     ) -> SearchResult:
         """Search for captions on whose images the classifier fails more often than on images of the class alone."""
-        return SearchStage(
-            tools=self.generation_tools("search", generator=generator), captioner=captioner
-        ).run(request)
+        tools = self.generation_tools("search", generator=generator)
+        return search_class(tools, request, captioner)
 
     def prove(self, class_name: str, phrases: Sequence[str]) -> RunRecord:
         """Start a run whose only candidates are phrases, and verify them on the confirmation half of the project's own samples."""

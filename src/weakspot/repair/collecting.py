@@ -2,7 +2,6 @@
 
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,7 @@ from weakspot.core.errors import DataError, NotEnoughDataError, UnavailableError
 from weakspot.core.heads import RepairMaterial, TrainingSelection
 from weakspot.core.repairs import LabellingRequest, RepairPlan, RepairResult, SliceNeed
 from weakspot.core.samples import SampleSet
-from weakspot.core.slices import DataUse, FailureSlice
+from weakspot.core.slices import DataUse
 from weakspot.data.locations import shown_location
 from weakspot.models.files import files_in, new_files
 from weakspot.repair.bench import RepairBench, refuse_contamination
@@ -87,49 +86,44 @@ COLLECT_COLUMNS = (
 )
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class CollectedFiles:
-    """What goes into the folder.
+def write_collected(
+    folder: Path,
+    samples: SampleSet,
+    *,
+    plan: RepairPlan,
+    pool: Sequence[PoolRows],
+    needs: Sequence[SliceNeed],
+    selections: Mapping[str, TrainingSelection],
+    notes: Sequence[str],
+) -> tuple[Path, ...]:
+    """Write everything into a folder, all of it or nothing; files that are there are never overwritten.
 
     Args:
+        folder: where to.
+        samples: of the project.
         plan: slices and strategy.
-        slices: the slices that the plan names.
-        pool: pool rows by slice.
+        pool: pool rows by slice, of all slices of the plan.
         needs: how many rows every slice lacks.
         selections: training weights by strategy; the configured one first.
         notes: what could not be written, and why.
-    """
-
-    plan: RepairPlan
-    slices: Sequence[FailureSlice]
-    pool: Sequence[PoolRows]
-    needs: Sequence[SliceNeed]
-    selections: Mapping[str, TrainingSelection]
-    notes: Sequence[str]
-
-
-def write_collected(folder: Path, content: CollectedFiles, samples: SampleSet) -> tuple[Path, ...]:
-    """Write everything into a folder, all of it or nothing; files that are there are never overwritten.
 
     Raises:
         ModelError: if files of the same names are there.
     """
     dataset = samples.dataset
     with new_files(folder) as staging:
-        plan = plan_with(content.plan, content.slices)
-        (staging / PLAN_FILE).write_text(plan_text(plan), encoding="utf-8")
-        facts = [
-            (need.slice_id, need.title, *fact) for need in content.needs for fact in _facts(need)
-        ]
+        whole = plan_with(plan, [own.found for own in pool])
+        (staging / PLAN_FILE).write_text(plan_text(whole), encoding="utf-8")
+        facts = [(need.slice_id, need.title, *fact) for need in needs for fact in _facts(need)]
         _write_table(staging / NEEDS_FILE, NEEDS_COLUMNS, facts)
-        if any(len(own.rows) for own in content.pool):
-            _write_table(staging / COLLECT_FILE, *_collect_table(content.pool, dataset))
-        for number, (name, selection) in enumerate(content.selections.items()):
+        if any(len(own.rows) for own in pool):
+            _write_table(staging / COLLECT_FILE, *_collect_table(pool, dataset))
+        for number, (name, selection) in enumerate(selections.items()):
             place = staging if number == 0 else staging / WEIGHTS_FOLDER / name
             place.mkdir(parents=True, exist_ok=True)
             write_training_lists(place, selection, dataset)
         names = [path.as_posix() for path in files_in(staging)]
-        text = readme_text(content.needs, names, content.selections, content.notes)
+        text = readme_text(needs, names, selections, notes)
         (staging / README_FILE).write_text(text, encoding="utf-8")
         written = files_in(staging)
     return tuple(folder / name for name in written)
@@ -268,19 +262,19 @@ def collect_instead(
         budget=repair.budget,
         seed=bench.settings.seed,
     )
-    content = CollectedFiles(
-        plan=plan,
-        slices=bench.slices,
-        pool=pool,
-        needs=needs,
-        selections=selections,
-        notes=(why, *notes),
-    )
     run_folder = store.runs.run_folder(run_id)
     with store.writing():
         if write_to is None:
             shutil.rmtree(run_folder / FOLDER, ignore_errors=True)
-        written = write_collected(write_to or run_folder / FOLDER, content, samples)
+        written = write_collected(
+            write_to or run_folder / FOLDER,
+            samples,
+            plan=plan,
+            pool=pool,
+            needs=needs,
+            selections=selections,
+            notes=(why, *notes),
+        )
         labelling = _ask_for_labels(bench, pool, run_folder)
     files = [
         str(path) if write_to is not None else path.relative_to(run_folder).as_posix()
@@ -294,7 +288,7 @@ def collect_instead(
         arms=(),
         labelling=labelling,
         files=tuple(files),
-        notes=content.notes,
+        notes=(why, *notes),
         needs=needs,
     )
 

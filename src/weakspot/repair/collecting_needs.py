@@ -88,19 +88,8 @@ MAX_ABOVE = 2.0
 PARTS_OF_GAP = (0.5, 1.0)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class KindCounts:
-    """Kinds of samples of one class.
-
-    Args:
-        n_training: training rows of every kind [k].
-        n_evaluated: evaluation rows [k].
-        n_failed: failures among these [k].
-    """
-
-    n_training: IntArray
-    n_evaluated: IntArray
-    n_failed: IntArray
+KindCounts = tuple[IntArray, IntArray, IntArray]
+"""Training rows, evaluation rows and failures among these, of every kind of samples of one class [k]."""
 
 
 def slice_needs(
@@ -206,11 +195,11 @@ def kind_counts(
     kinds = _codes(samples, np.concatenate([training, problem.rows[outside]]), columns)
     n_kinds = int(kinds.max(initial=-1)) + 1
     here, there = kinds[len(training) :], kinds[: len(training)]
-    return KindCounts(
-        n_training=np.bincount(there, minlength=n_kinds),
-        n_evaluated=np.bincount(here, minlength=n_kinds),
-        n_failed=np.bincount(here[problem.failed[outside]], minlength=n_kinds),
+    failed = here[problem.failed[outside]]
+    training, evaluated, failed = (
+        np.bincount(codes, minlength=n_kinds) for codes in (there, here, failed)
     )
+    return training, evaluated, failed
 
 
 def _codes(samples: SampleSet, rows: IntArray, columns: Sequence[str]) -> IntArray:
@@ -291,18 +280,15 @@ def learning_curve(counts: KindCounts) -> LearningCurve | str:
     A Poisson regression of failures on the logarithm of the number of training rows; its error is widened by how much kinds differ beyond
     chance.
     """
-    usable = (counts.n_training > 0) & (counts.n_evaluated >= MIN_EVALUATED)
+    n_training, n_evaluated, _ = counts
+    usable = (n_training > 0) & (n_evaluated >= MIN_EVALUATED)
     n_kinds = int(usable.sum())
     if n_kinds < MIN_KINDS:
         return f"only {n_kinds} other kinds of its class have enough rows to compare, at least {MIN_KINDS} are needed"
-    training = counts.n_training[usable].astype(np.float64)
+    training, evaluated, failed = (one[usable].astype(np.float64) for one in counts)
     if training.max() < MIN_SPREAD * training.min():
         return "other kinds of its class have nearly the same number of training rows, so these say nothing of what more rows do"
-    fitted = _fit(
-        np.log(training),
-        counts.n_evaluated[usable].astype(np.float64),
-        counts.n_failed[usable].astype(np.float64),
-    )
+    fitted = _fit(np.log(training), evaluated, failed)
     if fitted is None:
         return "other kinds of its class do not fail by any power of the number of training rows"
     level, slope, error = fitted

@@ -215,49 +215,52 @@ def over_models(shares: Sequence[Share]) -> Share:
     return Share.of(sum(one.count for one in shares), sum(one.total for one in shares))
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class FamilyPredictions:
-    """Which decisions on the same samples are right [n], in one order; and the groups of these samples [n], if any."""
-
-    before: BoolArray
-    individual: BoolArray
-    collective: BoolArray
-    random: BoolArray
-    groups: IntArray | None = None
-
-
-def family_figures(measured_on: DataUse, right: FamilyPredictions) -> FamilyFigures:
+def family_figures(
+    measured_on: DataUse,
+    *,
+    before: BoolArray,
+    individual: BoolArray,
+    collective: BoolArray,
+    random: BoolArray,
+    groups: IntArray | None = None,
+) -> FamilyFigures:
     """Count what each repair of a model resolves, keeps and shares.
+
+    Args:
+        measured_on: the samples.
+        before: which decisions are right [n], in one order.
+        individual: the same with the model's own repair.
+        collective: the same with the collective repair.
+        random: the same with its random control.
+        groups: of these samples [n], if any.
 
     Raises:
         DataError: if the predictions are not of the same samples.
     """
-    arms = (right.before, right.individual, right.collective, right.random)
+    arms = (before, individual, collective, random)
     if len({len(one) for one in arms}) != 1:
         raise DataError(
             "All repairs of a model need a result for the same samples.",
             given=[len(one) for one in arms],
         )
-    failed = ~right.before
-    own = failed & right.individual
+    failed = ~before
+    own = failed & individual
     return FamilyFigures(
         measured_on=measured_on,
-        before=_share(right.before),
-        individual=_share(right.individual),
-        collective=_share(right.collective),
-        random=_share(right.random),
-        resolved_individual=_share(right.individual[failed]),
-        resolved_collective=_share(right.collective[failed]),
-        resolved_random=_share(right.random[failed]),
-        clean_individual=_share(right.individual[right.before]),
-        clean_collective=_share(right.collective[right.before]),
-        shared=_share(right.collective[own]),
-        shared_random=_share(right.random[own]),
-        p_value=_paired_p(right.before, right.collective, right.groups),
-        p_against_random=_paired_p(right.random, right.collective, right.groups),
-        relative_accuracy=float(right.collective.sum() / right.individual.sum())
-        if right.individual.any()
-        else None,
+        before=_share(before),
+        individual=_share(individual),
+        collective=_share(collective),
+        random=_share(random),
+        resolved_individual=_share(individual[failed]),
+        resolved_collective=_share(collective[failed]),
+        resolved_random=_share(random[failed]),
+        clean_individual=_share(individual[before]),
+        clean_collective=_share(collective[before]),
+        shared=_share(collective[own]),
+        shared_random=_share(random[own]),
+        p_value=_paired_p(before, collective, groups),
+        p_against_random=_paired_p(random, collective, groups),
+        relative_accuracy=float(collective.sum() / individual.sum()) if individual.any() else None,
     )
 
 

@@ -1,8 +1,7 @@
 """Export of a repair: the classifier with its new last layer, the layer alone, the plan, and lists for one's own training."""
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +12,23 @@ from weakspot.core.arrays import IntArray
 from weakspot.core.dataset import SPLIT_ORDER, Dataset, Split, Task
 from weakspot.core.errors import ConfigError, DataError, WeakspotError, raise_all
 from weakspot.core.heads import Head, TrainingSelection
-from weakspot.core.repairs import RepairPlan
+from weakspot.core.repairs import GroupChange, RepairPlan
 from weakspot.core.roles import Classifier, TakesHead
-from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
 from weakspot.data.locations import shown_location
-from weakspot.models.files import files_in, new_files, refuse_existing, write_head
+from weakspot.models.files import (
+    files_in,
+    new_files,
+    plain_model_of,
+    refuse_existing,
+    write_head,
+)
 from weakspot.models.training_weights import COLUMNS
+from weakspot.repair.bench import RepairBench
 from weakspot.repair.reproduction import (
     FIGURES_FILE,
     PREPROCESSING_FILE,
     SCRIPT_FILE,
-    MeasuredRepair,
-    Reproduction,
     preprocessing_words,
     write_reproduction,
 )
@@ -245,73 +248,50 @@ OWN_FILES = (
 WIDE_KINDS = frozenset({"float32", "float64"})
 
 
-@dataclass(frozen=True, kw_only=True)
-class HandedBack:
-    """What was written for the user; iterating gives the files.
-
-    Args:
-        files: every file, the main one of the classifier first if it could be written.
-        notes: what could not be written, and what to know.
-    """
-
-    files: tuple[Path, ...]
-    notes: tuple[str, ...] = ()
-
-    def __iter__(self) -> Iterator[Path]:
-        """Yield the files."""
-        return iter(self.files)
-
-
 def export_repair(
     folder: Path,
+    bench: RepairBench,
     *,
-    classifier: Classifier | None,
     head: Head,
-    class_names: Sequence[str],
     selection: TrainingSelection,
-    samples: SampleSet,
     plan: RepairPlan,
-    slices: Sequence[FailureSlice],
-    measured: MeasuredRepair | None = None,
-) -> HandedBack:
+    changes: Sequence[GroupChange] = (),
+) -> tuple[tuple[Path, ...], tuple[str, ...]]:
     """Write everything of a repair that a user takes away into a folder, all of it or nothing.
 
     Args:
         folder: made if need be; no file in it is overwritten.
-        classifier: the user's; None if only its predictions are known. If it cannot be written that becomes a note.
-        head: its repaired last layer, rows in the order of `class_names`.
-        class_names: the classes of the data set.
+        bench: samples, slices and the user's classifier; one that is not known or cannot be written becomes a note.
+        head: the repaired last layer, rows in the order of the data set's classes.
         selection: what the head was trained on.
-        samples: of the project.
         plan: what was meant to be changed.
-        slices: the slices that the plan names.
-        measured: what is claimed of it, which a script in the folder gives again; None if nothing was measured.
+        changes: what is claimed of it, which a script in the folder gives again; empty if nothing was measured.
+
+    Returns:
+        Every file, the main one of the classifier first if it could be written; then what could not be written, and what to know.
 
     Raises:
         ModelError: if files of the same names are there; they are listed.
     """
     refuse_existing(folder, OWN_FILES)
+    classifier, dataset = bench.prepared.classifier, bench.samples.dataset
     with new_files(folder) as staging:
-        write_head(staging / HEAD_FILE, head, class_names)
-        (staging / PLAN_FILE).write_text(plan_text(plan_with(plan, slices)), encoding="utf-8")
-        write_training_lists(staging, selection, samples.dataset)
-        model, notes = _write(classifier, head, class_names, staging / MODEL_FOLDER)
+        write_head(staging / HEAD_FILE, head, dataset.class_names)
+        text = plan_text(plan_with(plan, bench.slices))
+        (staging / PLAN_FILE).write_text(text, encoding="utf-8")
+        write_training_lists(staging, selection, dataset)
+        model, notes = _write(classifier, head, dataset.class_names, staging / MODEL_FOLDER)
         main = [path.relative_to(staging) for path in model]
-        reproduction = write_reproduction(
-            staging,
-            folder,
-            classifier=classifier,
-            repaired=model[0] if model else None,
-            measured=measured,
-            slices=slices,
-        )
-        notes = (*notes, *filter(None, [reproduction.note]))
-        (staging / README_FILE).write_text(
-            _readme(main, notes, reproduction, has_groups=bool(selection.group_objectives)),
-            encoding="utf-8",
-        )
+        repaired = model[0] if model else None
+        note = write_reproduction(staging, folder, bench, repaired=repaired, changes=changes)
+        notes = (*notes, *filter(None, [note]))
+        lines = [
+            *_readme(main, notes, has_groups=bool(selection.group_objectives)),
+            *_reproduction_lines(classifier, has_script=(staging / SCRIPT_FILE).exists()),
+        ]
+        (staging / README_FILE).write_text("\n".join(lines) + "\n", encoding="utf-8")
         names = [*main, *(name for name in files_in(staging) if name not in main)]
-    return HandedBack(files=tuple(folder / name for name in names), notes=notes)
+    return tuple(folder / name for name in names), notes
 
 
 def _write(
@@ -341,9 +321,7 @@ def _write(
     )
 
 
-def _readme(
-    model: Sequence[Path], notes: Sequence[str], reproduction: Reproduction, *, has_groups: bool
-) -> str:
+def _readme(model: Sequence[Path], notes: Sequence[str], *, has_groups: bool) -> list[str]:
     named = (
         "".join([model[0].as_posix(), ", with the files beside it" if len(model) > 1 else ""])
         if model
@@ -351,7 +329,7 @@ def _readme(
     )
     main = f"{named}: your classifier with the repaired last layer; all else in it is as it was."
     group_objectives = f"{GROUP_OBJECTIVES_FILE}: groups of samples of which only that with the largest mean loss counts."
-    lines = [
+    return [
         "What weakspot repair wrote. None of your own files was changed.",
         "",
         *([main] if model else []),
@@ -364,22 +342,20 @@ def _readme(
         f"{ROWS_FILE}: positions, from 0, of those samples among your training samples in the order of the manifest, without",
         "  quarantined ones; samples from the pool and generated ones are in the table only.",
         *([group_objectives] if has_groups else []),
-        *_reproduction_lines(reproduction),
     ]
-    return "\n".join(lines) + "\n"
 
 
-def _reproduction_lines(reproduction: Reproduction) -> list[str]:
-    lines = []
-    if reproduction.has_script:
+def _reproduction_lines(classifier: Classifier | None, *, has_script: bool) -> list[str]:
+    plain, lines = plain_model_of(classifier), []
+    if has_script:
         lines = [
             f"{SCRIPT_FILE}: gives the figures before and after again without weakspot; {FIGURES_FILE}: the images, labels and",
             "  claims that it reads. Paths in it are seen from this folder.",
         ]
-    if reproduction.preprocessing is not None:
+    if plain is not None:
         lines += [
             f"{PREPROCESSING_FILE}: how images are prepared, which is what a program needs:",
             "",
-            *preprocessing_words(reproduction.preprocessing),
+            *preprocessing_words(plain.preprocessing),
         ]
     return lines

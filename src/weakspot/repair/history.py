@@ -1,23 +1,16 @@
 """What is kept of repairs: finished predictions of an interrupted comparison, and repairs that others took the place of."""
 
 import hashlib
+import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import PurePath
 
-from pydantic import ValidationError
-
 from weakspot.core.errors import DataError, StoreError
-from weakspot.core.record import Record
 from weakspot.core.repairs import RepairResult
 from weakspot.core.run import RunRecord, StoredRepair
 from weakspot.repair.export import HEAD_FILE
 from weakspot.store.project import ProjectStore
-
-
-class _Entry(Record):
-    key: str
-    result: RepairResult
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,17 +31,18 @@ class RepairJournal:
         """Return the finished result of the same plan, measured on the same samples, or None."""
         try:
             content = self.store.runs.load_artefact(self.run_id, self._name(result))
-            entry = _Entry.model_validate_json(content)
-        except (StoreError, ValidationError):
+            entry = json.loads(content)
+            is_same = entry["key"] == self._key(result)
+            return RepairResult.model_validate(entry["result"]) if is_same else None
+        except (StoreError, ValueError, TypeError, KeyError):
             return None
-        return entry.result if entry.key == self._key(result) else None
 
     def keep(self, result: RepairResult) -> None:
         """Write a finished result."""
-        entry = _Entry(key=self._key(result), result=result)
+        entry = {"key": self._key(result), "result": result.model_dump(mode="json")}
         with self.store.writing():
             self.store.runs.save_artefact(
-                self.run_id, self._name(result), entry.model_dump_json().encode()
+                self.run_id, self._name(result), json.dumps(entry).encode()
             )
 
     def _name(self, result: RepairResult) -> str:

@@ -17,7 +17,6 @@ from weakspot.core.arrays import BoolArray, IntArray
 from weakspot.core.dataset import SPLIT_ORDER, Dataset, Split, Task
 from weakspot.core.errors import DataError, raise_all
 from weakspot.core.failures import predicted_classes, predicted_labels, top_classes
-from weakspot.core.heads import TrainingSelection
 from weakspot.core.repairs import LabellingRequest
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
@@ -25,11 +24,6 @@ from weakspot.store.atomic import write_bytes
 from weakspot.store.csv_tables import csv_text, plain_cell
 
 N_LIKELIEST = 2
-
-
-def labelling_rows(selection: TrainingSelection, samples: SampleSet) -> IntArray:
-    """Return the rows of a selection that cannot be trained on before they have a label, in its order."""
-    return np.asarray(selection.rows[~samples.dataset.is_labelled[selection.rows]], dtype=np.int64)
 
 
 def chosen_for(
@@ -94,16 +88,8 @@ class LabelLine:
         return self.cells.get(LABEL, "")
 
 
-@dataclass(frozen=True, kw_only=True)
-class LabelTable:
-    """A table with its columns in order."""
-
-    columns: tuple[str, ...]
-    lines: tuple[LabelLine, ...]
-
-
-def read_table(path: Path) -> LabelTable:
-    """Read a table with the columns label and sample_id or image; the delimiter is recognised.
+def read_table(path: Path) -> tuple[tuple[str, ...], tuple[LabelLine, ...]]:
+    """Return the columns and lines of a table with the columns label and sample_id or image; the delimiter is recognised.
 
     Raises:
         DataError: if it cannot be read, or lacks these columns.
@@ -131,7 +117,7 @@ def read_table(path: Path) -> LabelTable:
             where=f"{path}, line {reader.line_num}",
             fix="Correct the quotes there.",
         ) from error
-    return LabelTable(columns=columns, lines=lines)
+    return columns, lines
 
 
 def table_bytes(columns: Sequence[str], lines: Iterable[Mapping[str, str]]) -> bytes:
@@ -377,11 +363,17 @@ def write_label_table(
         DataError: if a list is there that cannot be read; it is never overwritten.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    old = read_table(path) if path.exists() else LabelTable(columns=tuple(columns), lines=())
-    _refuse_faults(old, path)
+    old_columns, old = read_table(path) if path.exists() else (tuple(columns), ())
+    raise_all(
+        [f"Line {line.number}: {line.fault}." for line in old if line.fault],
+        error=DataError,
+        what="There is a labelling list already, and it cannot be read:",
+        where=str(path),
+        fix="Correct these lines, or move the file elsewhere.",
+    )
     merged = _merge(wanted, old, columns)
-    every = (*columns, *(name for name in old.columns if name not in columns))
-    if not path.exists() or merged != [dict(line.cells) for line in old.lines]:
+    every = (*columns, *(name for name in old_columns if name not in columns))
+    if not path.exists() or merged != [dict(line.cells) for line in old]:
         write_bytes(path, table_bytes(every, merged))
     return merged
 
@@ -398,7 +390,7 @@ def read_labels(path: Path, dataset: Dataset) -> Dataset:
     taker = LabelTaker(dataset)
     faults = [
         (line.number, line.fault or taker.take(line))
-        for line in read_table(path).lines
+        for line in read_table(path)[1]
         if line.label or line.fault
     ]
     problems = [f"Line {number}: {fault}." for number, fault in faults if fault]
@@ -451,10 +443,10 @@ def suggested_classes(dataset: Dataset, rows: IntArray) -> list[str]:
 
 
 def _merge(
-    wanted: Sequence[dict[str, str]], old: LabelTable, columns: Sequence[str]
+    wanted: Sequence[dict[str, str]], old: Sequence[LabelLine], columns: Sequence[str]
 ) -> list[dict[str, str]]:
     """Return the wanted lines with what people wrote before, then the lines of others that were labelled."""
-    before = {line.cells.get(SAMPLE_ID, ""): dict(line.cells) for line in old.lines}
+    before = {line.cells.get(SAMPLE_ID, ""): dict(line.cells) for line in old}
     lines = []
     for line in wanted:
         written = before.pop(line[SAMPLE_ID], {})
@@ -465,13 +457,3 @@ def _merge(
         }
         lines.append({**line, **added})
     return [*lines, *(written for written in before.values() if written.get(LABEL))]
-
-
-def _refuse_faults(table: LabelTable, path: Path) -> None:
-    raise_all(
-        [f"Line {line.number}: {line.fault}." for line in table.lines if line.fault],
-        error=DataError,
-        what="There is a labelling list already, and it cannot be read:",
-        where=str(path),
-        fix="Correct these lines, or move the file elsewhere.",
-    )

@@ -113,13 +113,9 @@ FORMER = (GroupKind.FORMERLY_RIGHT, GroupKind.FORMERLY_WRONG)
 """Groups that were chosen by their result before: they can move one way only, so there is nothing to test and p is 1."""
 
 
-class _Tally(NamedTuple):
-    """How many samples there are, and how many of them were right before, after, and both times."""
-
-    n_samples: int = 0
-    before: int = 0
-    after: int = 0
-    both: int = 0
+_Tally = tuple[int, int, int, int]
+"""How many samples there are, and how many of them were right before, after, and both times."""
+NOTHING: _Tally = (0, 0, 0, 0)
 
 
 class _Grouped(NamedTuple):
@@ -211,25 +207,18 @@ def _all_grouped(comparison: Comparison) -> _Grouped | None:
 
 
 def _whole(by_class: Sequence[_Tally], grouped: _Grouped | None, question: str) -> Iterator[_Row]:
-    whole = (
-        _Tally(*(sum(numbers) for numbers in zip(*by_class, strict=True))) if by_class else _Tally()
-    )
-    n_wrong = whole.n_samples - whole.before
-    yield _Row("overall", GroupKind.OVERALL, whole, grouped, question)
-    yield _Row(
-        "formerly right",
-        GroupKind.FORMERLY_RIGHT,
-        _Tally(whole.before, whole.before, whole.both, whole.both),
-    )
-    yield _Row(
-        "formerly wrong", GroupKind.FORMERLY_WRONG, _Tally(n_wrong, 0, whole.after - whole.both, 0)
-    )
+    totals = [sum(numbers) for numbers in zip(NOTHING, *by_class, strict=True)]
+    n_samples, before, after, both = totals
+    yield _Row("overall", GroupKind.OVERALL, (n_samples, before, after, both), grouped, question)
+    yield _Row("formerly right", GroupKind.FORMERLY_RIGHT, (before, before, both, both))
+    n_wrong, gained = n_samples - before, after - both
+    yield _Row("formerly wrong", GroupKind.FORMERLY_WRONG, (n_wrong, 0, gained, 0))
 
 
 def _sliced(parts: Sequence[SlicePart], digest: str) -> Iterator[_Row]:
     for part in parts:
         one = part.result
-        inside, outside = _Tally(), _Tally()
+        inside, outside = NOTHING, NOTHING
         names = ["", ""]
         if one is not None and digest:
             names = [question_of(digest, [(one, side)]) for side in (part.inside, part.outside)]
@@ -243,12 +232,9 @@ def _sliced(parts: Sequence[SlicePart], digest: str) -> Iterator[_Row]:
 
 
 def _tally(right_before: BoolArray, right_after: BoolArray) -> _Tally:
-    return _Tally(
-        len(right_before),
-        int(np.count_nonzero(right_before)),
-        int(np.count_nonzero(right_after)),
-        int(np.count_nonzero(right_before & right_after)),
-    )
+    is_right = (right_before, right_after, right_before & right_after)
+    before, after, both = (int(np.count_nonzero(one)) for one in is_right)
+    return len(right_before), before, after, both
 
 
 def _records(rows: Sequence[_Row]) -> tuple[GroupChange, ...]:

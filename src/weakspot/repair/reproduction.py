@@ -3,7 +3,6 @@
 import json
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +11,12 @@ from weakspot.core.arrays import IntArray
 from weakspot.core.dataset import Task
 from weakspot.core.failures import FailureCriterion
 from weakspot.core.repairs import GroupChange, GroupKind
-from weakspot.core.roles import Classifier
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
 from weakspot.data.locations import is_local, local_path, read_location, split_range
 from weakspot.models.files import PlainModel, plain_model_of
 from weakspot.models.preprocessing import Preprocessing
+from weakspot.repair.bench import RepairBench
 
 LIBRARIES = {"onnx": "onnxruntime", "torchscript": "torch"}
 
@@ -118,61 +117,39 @@ DEEP_NOTES = frozenset({"16-bit", "32-bit", "float"})
 CLAIMED = (GroupKind.OVERALL, GroupKind.SLICE, GroupKind.CLASS)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class MeasuredRepair:
-    """What was claimed of a repair, and on which samples.
-
-    Args:
-        samples: those that it was measured on.
-        changes: right before and after, by group.
-        criterion: what counts as a failure.
-    """
-
-    samples: SampleSet
-    changes: tuple[GroupChange, ...]
-    criterion: FailureCriterion
-
-
-@dataclass(frozen=True, kw_only=True)
-class Reproduction:
-    """What was written; `note` says why there is no script."""
-
-    preprocessing: Preprocessing | None = None
-    has_script: bool = False
-    note: str = ""
-
-
 def write_reproduction(
     staging: Path,
     folder: Path,
+    bench: RepairBench,
     *,
-    classifier: Classifier | None,
     repaired: Path | None,
-    measured: MeasuredRepair | None,
-    slices: Sequence[FailureSlice],
-) -> Reproduction:
+    changes: Sequence[GroupChange],
+) -> str:
     """Write how images are prepared, and where it can be done a script that gives the claimed figures again.
 
     Args:
         staging: where to write.
         folder: where that will be in the end; paths in the files are relative to it.
-        classifier: the user's.
+        bench: whose classifier, measured samples and slices these are.
         repaired: the repaired model in `staging`, None if it was not written.
-        measured: what is claimed; None if nothing was measured.
-        slices: the repaired slices.
+        changes: what is claimed: right before and after, by group; empty if nothing was measured.
+
+    Returns:
+        Why there is no script although there might be one; empty otherwise.
     """
-    plain = plain_model_of(classifier)
+    plain = plain_model_of(bench.prepared.classifier)
     if plain is None:
-        return Reproduction()
+        return ""
     _write_json(staging / PREPROCESSING_FILE, preprocessing_facts(plain))
-    if repaired is None or measured is None:
-        return Reproduction(preprocessing=plain.preprocessing)
-    note = _obstacle(measured, plain)
+    if repaired is None or not changes:
+        return ""
+    samples = bench.measured
+    note = _obstacle(samples, bench.criterion, plain)
     if note:
-        return Reproduction(preprocessing=plain.preprocessing, note=note)
-    dataset, rows = measured.samples.dataset, _labelled(measured.samples)
+        return note
+    dataset, rows = samples.dataset, _labelled(samples)
     labels = [dataset.class_names[code] for code in dataset.labels[rows].tolist()]
-    places = _image_places(measured.samples, rows, staging, folder)
+    places = _image_places(samples, rows, staging, folder)
     content = {
         "model_before": _relative(plain.path, folder),
         "model_after": repaired.relative_to(staging).as_posix(),
@@ -180,11 +157,11 @@ def write_reproduction(
         "images": [
             {"path": place, "label": label} for place, label in zip(places, labels, strict=True)
         ],
-        "figures": _figures(measured, rows, slices),
+        "figures": _figures(samples, rows, bench.slices, changes),
     }
     _write_json(staging / FIGURES_FILE, content)
     (staging / SCRIPT_FILE).write_text(script_text(plain, FIGURES_FILE), encoding="utf-8")
-    return Reproduction(preprocessing=plain.preprocessing, has_script=True)
+    return ""
 
 
 def preprocessing_facts(plain: PlainModel) -> dict[str, object]:
@@ -232,11 +209,10 @@ def preprocessing_words(made: Preprocessing) -> list[str]:
     ]
 
 
-def _obstacle(measured: MeasuredRepair, plain: PlainModel) -> str:
+def _obstacle(samples: SampleSet, criterion: FailureCriterion, plain: PlainModel) -> str:
     """Return why a script cannot give the figures; empty if it can."""
-    dataset = measured.samples.dataset
-    rows = _labelled(measured.samples)
-    is_usual = dataset.task is Task.SINGLE_LABEL and measured.criterion.kind == "top-1"
+    dataset, rows = samples.dataset, _labelled(samples)
+    is_usual = dataset.task is Task.SINGLE_LABEL and criterion.kind == "top-1"
     if not is_usual or plain.has_one_score:
         return f"{SCRIPT_FILE} was not written: it is for one label an image, one score a class and failures of the kind top-1."
     places = dataset.locations(rows)
@@ -245,7 +221,7 @@ def _obstacle(measured: MeasuredRepair, plain: PlainModel) -> str:
     n_copied = sum(not _is_plain_file(place) for place in places if place is not None)
     if n_copied > MAX_COPIED:
         return f"{SCRIPT_FILE} was not written: {n_copied:,} measured images lie in archives or elsewhere."
-    if any(DEEP_NOTES & set(notes or ()) for notes in _notes(measured.samples, rows)):
+    if any(DEEP_NOTES & set(notes or ()) for notes in _notes(samples, rows)):
         return (
             f"{SCRIPT_FILE} was not written: some measured images have more than 8 bits a channel."
         )
@@ -293,10 +269,13 @@ def _relative(path: Path, folder: Path) -> str:
 
 
 def _figures(
-    measured: MeasuredRepair, rows: IntArray, slices: Sequence[FailureSlice]
+    samples: SampleSet,
+    rows: IntArray,
+    slices: Sequence[FailureSlice],
+    changes: Sequence[GroupChange],
 ) -> list[dict[str, object]]:
     """Return the claims on all samples, slices and classes, each with the positions of its images in the list."""
-    members = _members(measured.samples, rows, slices)
+    members = _members(samples, rows, slices)
     return [
         {
             "of": change.group,
@@ -304,7 +283,7 @@ def _figures(
             "right_before": change.right_before,
             "right_after": change.right_after,
         }
-        for change in measured.changes
+        for change in changes
         if (change.kind, change.group) in members
         and len(members[change.kind, change.group]) == change.n_samples
     ]

@@ -127,17 +127,11 @@ MAX_BLOCK = 1 << 23
 _Members = list[tuple[Result, BoolArray]]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Accuracies:
-    """Accuracies of groups [draws, g] and of everything [draws]; first the samples as they are, then samples drawn again.
+_Accuracies = tuple[DoubleArray, DoubleArray]
+"""Accuracies of groups, and last of everything, before and after [draws, g + 1]; first the samples as they are, then drawn again.
 
-    A group that a draw left without samples has NaN.
-    """
-
-    before: DoubleArray
-    after: DoubleArray
-    overall_before: DoubleArray
-    overall_after: DoubleArray
+A group that a draw left without samples has NaN.
+"""
 
 
 def spread_of(
@@ -172,14 +166,15 @@ def spread_of(
         if is_decided_once and together is None
         else _by_sample(groups, n_samples, _blocks(n_samples, n_draws, random, together))
     )
-    worst_before, worst_after = np.nanmin(drawn.before, axis=1), np.nanmin(drawn.after, axis=1)
-    gap_before, gap_after = drawn.overall_before - worst_before, drawn.overall_after - worst_after
+    (before, overall_before), (after, overall_after) = ((one[:, :-1], one[:, -1]) for one in drawn)
+    worst_before, worst_after = np.nanmin(before, axis=1), np.nanmin(after, axis=1)
+    gap_before, gap_after = overall_before - worst_before, overall_after - worst_after
     return Spread(
-        worst_group=groups.names[int(np.argmin(drawn.after[0]))],
+        worst_group=groups.names[int(np.argmin(after[0]))],
         worst_before=float(worst_before[0]),
         worst_after=float(worst_after[0]),
-        average_before=float(drawn.before[0].mean()),
-        average_after=float(drawn.after[0].mean()),
+        average_before=float(before[0].mean()),
+        average_after=float(after[0].mean()),
         gap_before=float(gap_before[0]),
         gap_after=float(gap_after[0]),
         worst_change=_interval(worst_after - worst_before),
@@ -215,12 +210,13 @@ def _by_group(groups: Groups, n_draws: int, random: np.random.Generator) -> _Acc
         for column, drawn in ((2, before), (1, after))
     ]
     sizes = holds @ counts.sum(axis=1)
-    return _Accuracies(
-        before=(holds @ right[0].T.astype(np.float64)).T / sizes,
-        after=(holds @ right[1].T.astype(np.float64)).T / sizes,
-        overall_before=right[0].sum(axis=1) / counts.sum(),
-        overall_after=right[1].sum(axis=1) / counts.sum(),
+    before, after = (
+        np.column_stack(
+            [(holds @ one.T.astype(np.float64)).T / sizes, one.sum(axis=1) / counts.sum()]
+        )
+        for one in right
     )
+    return np.asarray(before, dtype=np.float64), np.asarray(after, dtype=np.float64)
 
 
 def _kinds(members: BoolArray) -> tuple[BoolArray, IntArray]:
@@ -246,14 +242,9 @@ def _by_sample(groups: Groups, n_samples: int, blocks: Iterator[DoubleArray]) ->
         for number, chosen in zip(part.numbers.tolist(), part.members, strict=True):
             members[number].append((part.result, chosen))
     members.append(everything)
-    counted = [_Counted.of(own, n_samples) for own in members]
-    sizes, wrong_before, wrong_after = (
-        _sparse(columns, n_samples)
-        for columns in zip(
-            *((one.sizes, one.wrong_before, one.wrong_after) for one in counted), strict=True
-        )
-    )
-    turned = np.array([one.turned for one in counted])[:, None]
+    *counted, turned_by = zip(*(_counted(own, n_samples) for own in members), strict=True)
+    sizes, wrong_before, wrong_after = (_sparse(columns, n_samples) for columns in counted)
+    turned = np.array(turned_by)[:, None]
     before, after = [], []
     for block in blocks:
         others = sizes @ block
@@ -261,50 +252,27 @@ def _by_sample(groups: Groups, n_samples: int, blocks: Iterator[DoubleArray]) ->
         n_generated = np.where(n_generated > 0, n_generated, np.nan)
         before.append(1.0 - (wrong_before @ block) / n_generated)
         after.append(1.0 - (wrong_after @ block) / n_generated)
-    first, second = np.concatenate(before, axis=1).T, np.concatenate(after, axis=1).T
-    return _Accuracies(
-        before=first[:, :-1],
-        after=second[:, :-1],
-        overall_before=first[:, -1],
-        overall_after=second[:, -1],
-    )
+    return np.concatenate(before, axis=1).T, np.concatenate(after, axis=1).T
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Counted:
-    """The decisions of a group by sample: each column lists samples, as often as they are decided on.
+def _counted(members: _Members, n_samples: int) -> tuple[IntArray, IntArray, IntArray, int]:
+    """Return the decisions of a group by sample: all, those wrong before, those wrong after, each sample as often as it is decided on.
 
-    Sums over nearly everybody follow from sums over the few others, which are much cheaper: then `sizes` lists how many
-    decisions each sample falls short of the largest number, `turned`, which is 0 otherwise.
+    Sums over nearly everybody follow from sums over the few others, which are much cheaper: then the first lists how many
+    decisions each sample falls short of the largest number, which comes last and is 0 otherwise.
     """
-
-    sizes: IntArray
-    wrong_before: IntArray
-    wrong_after: IntArray
-    turned: int
-
-    @classmethod
-    def of(cls, members: _Members, n_samples: int) -> "_Counted":
-        """Count the decisions of a group."""
-        nobody = [np.zeros(0, dtype=np.int64)]
-        sizes, turned = (
-            np.concatenate([*nobody, *(one.positions[chosen] for one, chosen in members)]),
-            0,
-        )
-        if len(sizes) > n_samples / 2:
-            counts = np.bincount(sizes, minlength=n_samples)
-            turned = int(counts.max())
-            sizes = np.repeat(np.arange(n_samples), turned - counts)
-        return cls(
-            sizes=sizes,
-            wrong_before=np.concatenate(
-                [*nobody, *(one.positions[chosen & ~one.right_before] for one, chosen in members)]
-            ),
-            wrong_after=np.concatenate(
-                [*nobody, *(one.positions[chosen & ~one.right_after] for one, chosen in members)]
-            ),
-            turned=turned,
-        )
+    nothing = [np.zeros(0, dtype=np.int64)]
+    sizes, turned = (
+        np.concatenate([*nothing, *(one.positions[chosen] for one, chosen in members)]),
+        0,
+    )
+    if len(sizes) > n_samples / 2:
+        counts = np.bincount(sizes, minlength=n_samples)
+        turned = int(counts.max())
+        sizes = np.repeat(np.arange(n_samples), turned - counts)
+    before = [one.positions[chosen & ~one.right_before] for one, chosen in members]
+    after = [one.positions[chosen & ~one.right_after] for one, chosen in members]
+    return sizes, np.concatenate([*nothing, *before]), np.concatenate([*nothing, *after]), turned
 
 
 def _sparse(columns: Sequence[IntArray], n_samples: int) -> Any:

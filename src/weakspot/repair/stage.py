@@ -21,7 +21,6 @@ from weakspot.repair.controls import MATCHED_CONTROLS, zero_shot
 from weakspot.repair.export import HEAD_FILE, export_repair
 from weakspot.repair.history import RepairJournal
 from weakspot.repair.labels import read_labels, write_labelling_list
-from weakspot.repair.reproduction import MeasuredRepair
 from weakspot.repair.reverification import look_again
 from weakspot.repair.slice_choice import are_exploratory, chosen_slices, settings_for, with_reason
 from weakspot.run.ledger import Answer, AskedData, AskedTest, Ledger
@@ -377,27 +376,20 @@ class RepairStage:
         fitted: FittedHead,
         folder: Path | None,
     ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        names = bench.samples.dataset.class_names
+        content = head_bytes(fitted.head, bench.samples.dataset.class_names)
         with self.store.writing():
-            self.store.runs.save_artefact(
-                self.record.run_id, HEAD_FILE, head_bytes(fitted.head, names)
-            )
+            self.store.runs.save_artefact(self.record.run_id, HEAD_FILE, content)
         if folder is None:
             return (HEAD_FILE,), ()
-        exported = export_repair(
+        files, notes = export_repair(
             folder,
-            classifier=bench.prepared.classifier,
+            bench,
             head=fitted.head,
-            class_names=names,
             selection=selection,
-            samples=bench.samples,
             plan=result.plan,
-            slices=bench.slices,
-            measured=MeasuredRepair(
-                samples=bench.measured, changes=result.arms[0].changes, criterion=bench.criterion
-            ),
+            changes=result.arms[0].changes,
         )
-        return (HEAD_FILE, *map(str, exported.files)), tuple(exported.notes)
+        return (HEAD_FILE, *map(str, files)), notes
 
 
 def _arms(

@@ -1,7 +1,7 @@
 """Generated images beside the samples of a project: read, classified and embedded, and in the split `synthetic` for ever."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +24,7 @@ from weakspot.run.classification import (
     reads_embeddings,
 )
 from weakspot.run.embedding import EmbedSettings, KnowsEmbeddings, embed
-from weakspot.run.ingestion import IngestResult, ingest
+from weakspot.run.ingestion import ingest
 from weakspot.run.preparation import CLIP, FEATURES, Prepared
 from weakspot.run.settings import Settings
 from weakspot.run.wiring import build_engine
@@ -35,23 +35,6 @@ STORE_FOLDER = "synthetic"
 INPUT = "synthetic"
 COLUMNS = ("prompt", "generator")
 _MAX_NAMED = 5
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class SyntheticSamples:
-    """Generated images that a project does not have yet.
-
-    Args:
-        dataset: with predictions; all in the split `synthetic`.
-        spaces: their embeddings by space name, as far as they could be made.
-        summary: what was read and what was set aside.
-        inputs: which images these are, for the run record.
-    """
-
-    dataset: Dataset
-    spaces: dict[str, EmbeddingSpace]
-    summary: IngestResult
-    inputs: dict[str, str]
 
 
 def with_synthetic(
@@ -79,24 +62,24 @@ def with_synthetic(
         DataError: if a class is unknown, or an image is also in a split that is verified on.
         NotEnoughDataError: if not one image can be used.
     """
-    found = read_synthetic(prepared, folder, settings=settings, store=store, progress=progress)
-    if found is None:
+    read = read_synthetic(prepared, folder, settings=settings, store=store, progress=progress)
+    if read is None:
         return prepared
-    samples = prepared.samples
-    n_before, n_after = len(samples.dataset), len(found.dataset)
+    samples, (generated, spaces, which) = prepared.samples, read
+    n_before, n_after = len(samples.dataset), len(generated)
     return replace(
         prepared,
         samples=replace(
             samples,
-            dataset=samples.dataset.joined(found.dataset),
+            dataset=samples.dataset.joined(generated),
             rows=np.arange(n_before + n_after),
             spaces={
-                name: _join(space, found.spaces.get(name), n_after)
+                name: _join(space, spaces.get(name), n_after)
                 for name, space in samples.spaces.items()
             },
         ),
         assistants=_asked_about(prepared.assistants, n_before),
-        inputs=prepared.inputs | found.inputs,
+        inputs=prepared.inputs | {INPUT: which},
     )
 
 
@@ -107,8 +90,11 @@ def read_synthetic(
     settings: Settings,
     store: ProjectStore,
     progress: Progress = no_progress,
-) -> SyntheticSamples | None:
-    """Return the generated images that a project does not have yet, None if it has them all in its own split `synthetic`."""
+) -> tuple[Dataset, dict[str, EmbeddingSpace | None], str] | None:
+    """Return the generated images that a project does not have yet, with predictions, their embeddings by space, and which they are.
+
+    None if the project has them all in its own split `synthetic`.
+    """
     project = prepared.samples.dataset
     classifier = prepared.classifier
     if classifier is None:
@@ -125,60 +111,52 @@ def read_synthetic(
     )
     with store.writing():
         own = ProjectStore.create(store.data / STORE_FOLDER)
-        summary = ingest(
-            own, source, engine=build_engine(settings), progress=progress, settings=assembly
-        )
+        ingest(own, source, engine=build_engine(settings), progress=progress, settings=assembly)
         new = _new_samples(own.dataset(), project, where=str(folder))
         if new is None:
             return None
-        work = _Work(store=own, settings=settings, progress=progress)
-        joint = work.joint(new, prepared)
-        classified = work.classified(new, classifier, joint)
+        joint = _embedded(own, new, prepared, settings, progress)
+        classified = _classified(own, new, classifier, joint, settings, progress)
     tables = own.current_tables()
-    spaces = {CLIP: joint, FEATURES: classified.own}
-    return SyntheticSamples(
-        dataset=classified.dataset,
-        spaces={name: space for name, space in spaces.items() if space is not None},
-        summary=summary,
-        inputs={INPUT: tables.folder.name if tables is not None else ""},
-    )
+    which = tables.folder.name if tables is not None else ""
+    return classified.dataset, {CLIP: joint, FEATURES: classified.own}, which
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Work:
-    """Passes over generated images, with a store of their own so that the project's matrices stay as they are."""
+def _embedded(
+    store: ProjectStore,
+    dataset: Dataset,
+    prepared: Prepared,
+    settings: Settings,
+    progress: Progress,
+) -> EmbeddingSpace | None:
+    """Return embeddings, kept in a store of their own; None if the project's embedder can make none of new images."""
+    if prepared.embedder is None or isinstance(prepared.embedder, KnowsEmbeddings):
+        return None
+    batch_size = settings.embedder.batch_size or EmbedSettings.batch_size
+    return embed(
+        store,
+        dataset,
+        prepared.embedder,
+        engine=build_engine(settings),
+        progress=progress,
+        settings=EmbedSettings(batch_size=batch_size),
+    ).space
 
-    store: ProjectStore
-    settings: Settings
-    progress: Progress
 
-    def joint(self, dataset: Dataset, prepared: Prepared) -> EmbeddingSpace | None:
-        """Return embeddings; None if the project's embedder can make none of new images."""
-        if prepared.embedder is None or isinstance(prepared.embedder, KnowsEmbeddings):
-            return None
-        asked = self.settings.embedder.batch_size
-        chosen = EmbedSettings(batch_size=asked or EmbedSettings.batch_size)
-        engine = build_engine(self.settings)
-        return embed(
-            self.store,
-            dataset,
-            prepared.embedder,
-            engine=engine,
-            progress=self.progress,
-            settings=chosen,
-        ).space
-
-    def classified(
-        self, dataset: Dataset, classifier: Classifier, joint: EmbeddingSpace | None
-    ) -> Classified:
-        """Return predictions and features."""
-        thresholds = self.settings.failure.label_thresholds
-        if reads_embeddings(classifier):
-            return classify_embeddings(dataset, classifier, joint, label_thresholds=thresholds)
-        chosen, engine = ClassifySettings(label_thresholds=thresholds), build_engine(self.settings)
-        return classify(
-            self.store, dataset, classifier, engine=engine, progress=self.progress, settings=chosen
-        )
+def _classified(
+    store: ProjectStore,
+    dataset: Dataset,
+    classifier: Classifier,
+    joint: EmbeddingSpace | None,
+    settings: Settings,
+    progress: Progress,
+) -> Classified:
+    """Return predictions and features, kept in a store of their own."""
+    thresholds = settings.failure.label_thresholds
+    if reads_embeddings(classifier):
+        return classify_embeddings(dataset, classifier, joint, label_thresholds=thresholds)
+    chosen, engine = ClassifySettings(label_thresholds=thresholds), build_engine(settings)
+    return classify(store, dataset, classifier, engine=engine, progress=progress, settings=chosen)
 
 
 def _new_samples(generated: Dataset, project: Dataset, *, where: str) -> Dataset | None:

@@ -61,7 +61,7 @@ def _waiting(project: Project, record: RunRecord, samples: SampleSet) -> list[Li
     rows = {name: row for row, name in enumerate(samples.dataset.sample_ids())}
     lines = [
         line
-        for line in read_table(path).lines
+        for line in read_table(path)[1]
         if not line.label and line.cells.get("sample_id", "") in rows
     ]
     return [

@@ -107,9 +107,9 @@ def test_run__captions_have_two_sentences_after_the_baseline_prompt(own_failures
 def test_run__the_set_can_be_read_as_generated_samples(own_failures):
     folder, stage, made = own_failures
     found = read_synthetic(stage.prepared, folder, settings=stage.settings, store=stage.store)
-    assert len(found.dataset) == made.record.n_kept
-    assert len(found.dataset.rows_of(Split.SYNTHETIC)) == made.record.n_kept
-    assert not (found.dataset.predictions == found.dataset.labels).any()
+    dataset, *_ = found
+    assert len(dataset.rows_of(Split.SYNTHETIC)) == len(dataset) == made.record.n_kept
+    assert not (dataset.predictions == dataset.labels).any()
 
 
 def test_run__killed_it_goes_on_and_draws_nothing_twice(stage_in, tmp_path, captions):

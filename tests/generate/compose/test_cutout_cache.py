@@ -5,7 +5,7 @@ import pytest
 from PIL import Image
 
 from weakspot.core.errors import ModelError
-from weakspot.generate.compose.cutout_cache import TypicalColours
+from weakspot.generate.compose.cutout_cache import typical_colours, typicality
 from weakspot.generate.compose.generator import ComposeGenerator
 from weakspot.generate.compose.placing import Cut
 
@@ -13,21 +13,12 @@ from weakspot.generate.compose.placing import Cut
 def test_typical_colours__tells_colours_of_the_middle_from_those_around(shapes):
     planted, true_mask = shapes
     images = [planted("disc", instance=number, background="grassy") for number in range(4)]
-    typical = TypicalColours(np.asarray(one) for one in images)
+    typical = typical_colours(np.asarray(one) for one in images)
     alpha = true_mask(images[0], "red").astype(np.float32)
-    assert typical.of(Cut(pixels=np.asarray(images[0]), alpha=alpha)) > 0.5
-    assert typical.of(Cut(pixels=np.asarray(images[0]), alpha=1.0 - alpha)) < 0.0
-
-
-def test_typical_colours__says_nothing_without_images(shapes):
-    planted, true_mask = shapes
-    image = planted("disc")
-    assert (
-        TypicalColours([]).of(
-            Cut(pixels=np.asarray(image), alpha=true_mask(image, "red").astype(np.float32))
-        )
-        == 0.0
-    )
+    inside = Cut(pixels=np.asarray(images[0]), alpha=alpha)
+    assert typicality(typical, inside) > 0.5
+    assert typicality(typical, dataclasses.replace(inside, alpha=1.0 - alpha)) < 0.0
+    assert typicality(typical_colours([]), inside) == 0.0
 
 
 def test_generate__does_not_take_a_label_for_the_object(own):

@@ -20,7 +20,7 @@ from weakspot.generate.search.finding import (
 from weakspot.generate.search.memory_sampler import MemorySampler
 from weakspot.generate.search.sentences import ASSEMBLED
 from weakspot.generate.search.series import SampledImages, StoppedBecause
-from weakspot.generate.search.trials import SequentialDesign
+from weakspot.run.settings import SearchSettings
 from weakspot.testing.fakes import (
     PlantedCaptioner,
     PlantedEmbedder,
@@ -205,7 +205,7 @@ def test_search_failures__counts_only_failures_towards_a_target(
         DISC,
         target="square",
         enough_failures=4,
-        design=SequentialDesign(most_baseline=64, budget=200),
+        settings=SearchSettings(most_baseline=64, budget=200),
     )
     result = search_failures(sampler_of(nothing_wrong, PlantedCaptioner()), request)
     assert result.baseline.failures == result.baseline.wrong_labels.get("square", 0)
@@ -233,7 +233,7 @@ def test_search_failures__a_caption_that_cannot_be_drawn_whole_is_tried_in_parts
         embedder=TextlessEmbedder(),
         captioner=TwiceCaptioner(),
     )
-    result = search_failures(sampler, replace(DISC, most_clusters=1))
+    result = search_failures(sampler, replace(DISC, settings=SearchSettings(most_clusters=1)))
     assert result.trials[0].stopped_because is StoppedBecause.REFUSED
     assert {finding.trial.caption for finding in result.findings} == {"it is green."}
 
@@ -260,7 +260,7 @@ def test_search_failures__a_classifier_without_failures_is_told(
     request = replace(
         DISC,
         criterion=FailureCriterion(kind="top-k", k=2),
-        design=SequentialDesign(most_baseline=40),
+        settings=SearchSettings(most_baseline=40),
     )
     result = search_failures(sampler_of(green_discs, PlantedCaptioner()), request)
     assert (result.findings, result.clusters, result.trials) == ((), (), ())
@@ -274,7 +274,7 @@ def test_search_failures__few_different_images_are_told(green_discs: PlantedWorl
         embedder=PlantedEmbedder(),
         captioner=PlantedCaptioner(),
     )
-    result = search_failures(sampler, replace(DISC, design=SequentialDesign(budget=200)))
+    result = search_failures(sampler, replace(DISC, settings=SearchSettings(budget=200)))
     note = next(note for note in result.notes if "passed the quality check" in note)
     assert f"Only {result.baseline.n_images} of {result.baseline.n_asked}" in note
     assert "near-duplicate" in note

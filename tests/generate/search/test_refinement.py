@@ -20,7 +20,8 @@ from weakspot.generate.search.refinement import (
     without_adjectives,
 )
 from weakspot.generate.search.series import SampledImages
-from weakspot.generate.search.trials import CaptionTrials, SequentialDesign
+from weakspot.generate.search.trials import CaptionTrials
+from weakspot.run.settings import SearchSettings
 
 BASELINE = "a photo of a fly."
 
@@ -77,31 +78,31 @@ def _refined(
     *sentences: str,
     reword: Callable[[str], Sequence[str]] | None = None,
 ) -> tuple[Refined, CaptionTrials]:
-    group_objective = CaptionTrials(
-        sampler, class_name="fly", criterion=FailureCriterion(), design=SequentialDesign()
+    trials = CaptionTrials(
+        sampler, class_name="fly", criterion=FailureCriterion(), settings=SearchSettings()
     )
-    group_objective.baseline(BASELINE)
+    trials.baseline(BASELINE)
     refinement = Refinement(
-        group_objective=group_objective,
+        trials=trials,
         baseline=BASELINE,
         class_words=frozenset({"fly"}),
         reword=reword,
     )
-    whole = group_objective.try_captions(
+    whole = trials.try_captions(
         [(caption_of(sentences), whole_prompt(BASELINE, sentences))], step="cluster"
     )[0]
     assert whole.is_proven
-    return refinement.shortest(sentences, whole), group_objective
+    return refinement.shortest(sentences, whole), trials
 
 
 def test_shortest__is_the_sentence_that_matters_without_its_adjective() -> None:
     sampler = RateSampler(rates={"fly": 0.05, "flower": 0.7})
-    refined, group_objective = _refined(
+    refined, trials = _refined(
         sampler, "it is sharp", "it is on a yellow flower", "the background is green"
     )
-    assert refined.sentences == ("it is on a flower",)
-    assert refined.trial.is_proven
-    assert [trial.step for trial in group_objective.trials] == [
+    assert refined[0] == ("it is on a flower",)
+    assert refined[1].is_proven
+    assert [trial.step for trial in trials.trials] == [
         "cluster",
         "sentence",
         "sentence",
@@ -112,39 +113,37 @@ def test_shortest__is_the_sentence_that_matters_without_its_adjective() -> None:
 
 def test_shortest__keeps_an_adjective_that_matters() -> None:
     sampler = RateSampler(rates={"fly": 0.05, "yellow": 0.7})
-    assert _refined(sampler, "it is on a yellow flower")[0].sentences == (
-        "it is on a yellow flower",
-    )
+    assert _refined(sampler, "it is on a yellow flower")[0][0] == ("it is on a yellow flower",)
     refined, _ = _refined(sampler, "it is on a small yellow flower", "it is wet")
-    assert refined.sentences == ("it is on a yellow flower",)
+    assert refined[0] == ("it is on a yellow flower",)
 
 
 def test_shortest__does_not_try_what_could_not_be_shorter() -> None:
     sampler = RateSampler(rates={"fly": 0.05, "dark": 0.7})
-    refined, group_objective = _refined(sampler, "it is dark", "it is on a flower", "it is wet")
-    assert refined.sentences == ("it is dark",)
-    assert [trial.caption for trial in group_objective.trials[1:]] == ["it is dark."]
+    refined, trials = _refined(sampler, "it is dark", "it is on a flower", "it is wet")
+    assert refined[0] == ("it is dark",)
+    assert [trial.caption for trial in trials.trials[1:]] == ["it is dark."]
 
 
 def test_shortest__keeps_sentences_that_matter_only_together() -> None:
     sampler = RateSampler(rates={"fly": 0.05, "dark wet": 0.8})
     refined, _ = _refined(sampler, "it is dark", "it is small", "it is wet")
-    assert refined.sentences == ("it is dark", "it is wet")
+    assert refined[0] == ("it is dark", "it is wet")
 
 
 def test_shortest__a_weaker_sentence_does_not_replace_a_strong_caption() -> None:
     sampler = RateSampler(rates={"fly": 0.05, "dark": 0.35, "dark wet": 0.9})
-    refined, group_objective = _refined(sampler, "it is dark", "it is wet")
-    assert refined.sentences == ("it is dark", "it is wet")
-    alone = next(trial for trial in group_objective.trials if trial.caption == "it is dark.")
+    refined, trials = _refined(sampler, "it is dark", "it is wet")
+    assert refined[0] == ("it is dark", "it is wet")
+    alone = next(trial for trial in trials.trials if trial.caption == "it is dark.")
     assert alone.is_proven
 
 
 def test_shortest__a_sentence_that_says_the_class_alone_is_not_tried() -> None:
     sampler = RateSampler(rates={"fly": 0.05, "green": 0.7})
-    refined, group_objective = _refined(sampler, "it is a green fly")
-    assert refined.sentences == ("it is a green fly",)
-    assert len(group_objective.trials) == 1
+    refined, trials = _refined(sampler, "it is a green fly")
+    assert refined[0] == ("it is a green fly",)
+    assert len(trials.trials) == 1
 
 
 @pytest.mark.parametrize(
@@ -189,8 +188,8 @@ def test_shortest__wordings_of_a_language_model_are_measured_like_others() -> No
 
     refined, objective = _refined(sampler, "it is by a barn and a tree", reword=reword)
     assert asked == ["it is by a barn and a tree."]
-    assert refined.sentences == ("it is by a tree",)
+    assert refined[0] == ("it is by a tree",)
     tried = [trial.caption for trial in objective.trials if trial.step == "reworded"]
     assert tried == ["it is by a barn.", "it is by a tree."]
     kept, _ = _refined(sampler, "it is by a barn and a tree", reword=lambda caption: ())
-    assert kept.sentences == ("it is by a barn and a tree",)
+    assert kept[0] == ("it is by a barn and a tree",)

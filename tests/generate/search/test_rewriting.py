@@ -3,7 +3,7 @@ import json
 import pytest
 
 from weakspot.core.errors import ModelError
-from weakspot.generate.search.refinement import CaptionRewriter
+from weakspot.generate.search.refinement import shorter_wordings
 
 
 class Says:
@@ -23,8 +23,10 @@ class Says:
 
 def test_rewriter__asks_for_fewer_words():
     language = Says(json.dumps({"captions": ["it is on a flower.", " ", 3, "it is outside."]}))
-    rewriter = CaptionRewriter(language=language, class_name="house_fly", seed=7)
-    assert rewriter("it is on a small flower.") == ("it is on a flower.", "it is outside.")
+    wordings = shorter_wordings(
+        "it is on a small flower.", language=language, class_name="house_fly", seed=7
+    )
+    assert wordings == ("it is on a flower.", "it is outside.")
     ((prompt, required, seed),) = language.asked
     assert '"it is on a small flower."' in prompt
     assert "do not name house fly" in prompt
@@ -35,4 +37,4 @@ def test_rewriter__asks_for_fewer_words():
     "answer", ["no JSON", "[]", "{}", '{"captions": "it is red"}', ModelError("It is gone.")]
 )
 def test_rewriter__an_answer_of_no_use_gives_nothing(answer):
-    assert CaptionRewriter(language=Says(answer), class_name="fly")("it is red.") == ()
+    assert shorter_wordings("it is red.", language=Says(answer), class_name="fly") == ()

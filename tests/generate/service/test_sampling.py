@@ -10,8 +10,6 @@ from weakspot.generate.predictions import GeneratedPredictions
 from weakspot.generate.quality import QualityCheck
 from weakspot.generate.sampling import (
     GeneratedCaptions,
-    GeneratedSeries,
-    SamplerParts,
     StoredSampler,
 )
 from weakspot.generate.search.sentences import ASSEMBLED
@@ -141,7 +139,7 @@ def prepared(world):
 
 def sampler_of(prepared, folder, *, generator=None, captioner=None, has_text=True, least_parents=1):
     image_generator = generator or PlantedImageGenerator()
-    series = GeneratedSeries(
+    return StoredSampler(
         predictions=GeneratedPredictions(
             GeneratorService(image_generator, GeneratedImageStore(folder), quality=QualityCheck()),
             prepared,
@@ -150,10 +148,11 @@ def sampler_of(prepared, folder, *, generator=None, captioner=None, has_text=Tru
         seed=3,
         image_generator=image_generator,
         least_parents=least_parents,
+        captioner=captioner,
+        embed_texts_by=PlantedEmbedder().embed_texts if has_text else None,
+        class_name="disc",
+        folder=folder,
     )
-    texts = PlantedEmbedder().embed_texts if has_text else None
-    parts = SamplerParts(generator=image_generator, captioner=captioner, embed_texts=texts)
-    return StoredSampler(series, parts, class_name="disc", folder=folder)
 
 
 def test_stored_sampler__the_same_place_is_always_the_same_image(prepared, tmp_path):

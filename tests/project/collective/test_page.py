@@ -20,7 +20,6 @@ from weakspot.project.collective_page import (
 from weakspot.repair.collective import (
     CollectiveRepair,
     FamilyModel,
-    FamilyPredictions,
     RepairSet,
     family_figures,
 )
@@ -33,13 +32,13 @@ def _bits(text):
 
 
 def _model(name):
-    predictions = FamilyPredictions(
-        before=_bits("11110000"),
-        individual=_bits("11101110"),
-        collective=_bits("11111100"),
-        random=_bits("11110001"),
-    )
-    figures = family_figures(USE, predictions)
+    predictions = {
+        "before": _bits("11110000"),
+        "individual": _bits("11101110"),
+        "collective": _bits("11111100"),
+        "random": _bits("11110001"),
+    }
+    figures = family_figures(USE, **predictions)
     return FamilyModel(
         name=name,
         n_slices=1,
@@ -147,12 +146,10 @@ def _right(n_before, n_gained):
 def _figures(use, individual, collective, random):
     return family_figures(
         use,
-        FamilyPredictions(
-            before=_right(20, 0),
-            individual=_right(20, individual),
-            collective=_right(20, collective),
-            random=_right(20, random),
-        ),
+        before=_right(20, 0),
+        individual=_right(20, individual),
+        collective=_right(20, collective),
+        random=_right(20, random),
     )
 
 

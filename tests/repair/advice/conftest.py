@@ -15,9 +15,9 @@ from weakspot.core.rules import ColumnRule
 from weakspot.core.run import RunRecord
 from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
-from weakspot.repair.advice.kinds import KindFinder
+from weakspot.repair.advice.kinds import kinds_of
+from weakspot.repair.bench import RepairBench
 from weakspot.repair.training.trainer import HeadTrainer
-from weakspot.run.halves import split_in_halves
 from weakspot.run.preparation import EmbedResult, Prepared
 from weakspot.run.settings import Settings
 
@@ -51,12 +51,12 @@ class World:
     def dataset(self):
         return self.prepared.samples.dataset
 
+    @property
+    def bench(self):
+        return RepairBench(self.prepared, self.settings)
+
     def kind(self):
-        halves = split_in_halves(self.samples, self.settings, CRITERION)
-        finder = KindFinder(
-            record=self.record, samples=self.samples, criterion=CRITERION, halves=halves, seed=0
-        )
-        return finder.kinds()[0]
+        return kinds_of(self.record, self.bench)[0]
 
 
 def make_world(

@@ -2,7 +2,6 @@ import numpy as np
 
 from weakspot.repair.advice.learning_curve import (
     CurvePoint,
-    LearningCurve,
     forecast_gain,
     gain_interval,
 )
@@ -18,14 +17,12 @@ def _point(n_added, gain, *, n_samples=30, n_repeats=12, elsewhere=0.0):
     return CurvePoint(n_added=n_added, changes=changes, elsewhere=elsewhere)
 
 
-def _curve(*pairs):
-    return LearningCurve(points=tuple(_point(n, gain) for n, gain in pairs), n_units=30)
+def _forecast(*pairs):
+    return forecast_gain([_point(n, gain) for n, gain in pairs], 30, n_measured=40, seed=0)
 
 
 def test_forecast_gain__the_smallest_number_that_brings_four_fifths():
-    found = forecast_gain(
-        _curve((0, 0.0), (1, 0.2), (5, 0.4), (10, 0.5), (20, 0.5)), n_measured=40, seed=0
-    )
+    found = _forecast((0, 0.0), (1, 0.2), (5, 0.4), (10, 0.5), (20, 0.5))
     assert (found.n_wanted, found.n_most) == (5, 20)
     assert found.gain == 0.4
     assert found.reachable == 0.5
@@ -35,13 +32,13 @@ def test_forecast_gain__the_smallest_number_that_brings_four_fifths():
 
 
 def test_forecast_gain__a_curve_that_still_rises_says_at_least():
-    found = forecast_gain(_curve((0, 0.0), (5, 0.2), (10, 0.5)), n_measured=40, seed=0)
+    found = _forecast((0, 0.0), (5, 0.2), (10, 0.5))
     assert found.n_wanted == 10
     assert found.is_rising
 
 
 def test_forecast_gain__nothing_to_gain_is_no_help():
-    found = forecast_gain(_curve((0, 0.0), (5, 0.0), (10, 0.0)), n_measured=40, seed=0)
+    found = _forecast((0, 0.0), (5, 0.0), (10, 0.0))
     assert found.gain == 0.0
     assert not found.helps
     assert not found.is_rising

@@ -5,7 +5,8 @@ import pyarrow as pa
 
 from weakspot.core.dataset import Split
 from weakspot.core.evidence import ClassFinding, ClassFindingKind, Verdict
-from weakspot.repair.advice.kinds import KindFinder
+from weakspot.repair.advice.kinds import kinds_of
+from weakspot.repair.bench import RepairBench
 from weakspot.run.halves import split_in_halves
 
 
@@ -37,7 +38,7 @@ def test_kinds__only_the_discovery_half_is_looked_at(world, sliced, criterion):
         assert not np.isin(rows, confirmation.rows).any()
 
 
-def test_kinds__findings_of_one_class_are_one_kind_and_suspicions_none(world, criterion):
+def test_kinds__findings_of_one_class_are_one_kind_and_suspicions_none(world):
     shift = ClassFinding(
         kind=ClassFindingKind.SHIFT,
         class_name="heron",
@@ -47,14 +48,12 @@ def test_kinds__findings_of_one_class_are_one_kind_and_suspicions_none(world, cr
     whole = world.record.class_findings[0]
     unsure = whole.model_copy(update={"class_name": "gull", "verdict": Verdict.NOT_CONFIRMED})
     record = world.record.model_copy(update={"class_findings": (shift, unsure, whole)})
-    halves = world.prepared.halves(world.settings, criterion)
-    finder = _finder(record, world, halves, criterion)
-    (kind,) = finder.kinds()
+    (kind,) = kinds_of(record, world.bench)
     assert kind.subject == whole.finding_id
     assert (kind.n_failed, kind.n_evaluated) == (whole.n_failed, whole.n_samples)
 
 
-def test_kinds__without_training_images_nothing_is_known_of_them(world, criterion):
+def test_kinds__without_training_images_nothing_is_known_of_them(world):
     splits = world.dataset.splits.copy()
     splits[splits == 0] = 4
     table = world.dataset.table
@@ -64,16 +63,6 @@ def test_kinds__without_training_images_nothing_is_known_of_them(world, criterio
     )
     assert not len(dataset.rows_of(Split.TRAIN))
     samples = dataclasses.replace(world.samples, dataset=dataset)
-    halves = split_in_halves(samples, world.settings, criterion)
-    (kind,) = _finder(world.record, world, halves, criterion, samples=samples).kinds()
+    prepared = dataclasses.replace(world.prepared, samples=samples)
+    (kind,) = kinds_of(world.record, RepairBench(prepared, world.settings))
     assert kind.n_known is None
-
-
-def _finder(record, world, halves, criterion, *, samples=None):
-    return KindFinder(
-        record=record,
-        samples=samples or world.samples,
-        criterion=criterion,
-        halves=halves,
-        seed=0,
-    )

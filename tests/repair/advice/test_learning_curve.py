@@ -13,17 +13,17 @@ def _material(world, criterion):
 
 def test_draw_curve__images_that_can_be_learnt_lift_the_kind(world, criterion):
     curve = draw_curve(_material(world, criterion), seed=0)
-    assert curve.points[0].n_added == 0
-    assert abs(curve.points[0].gain) < 0.05
-    assert curve.points[-1].gain > 0.4
-    assert curve.points[3].gain < curve.points[-1].gain
+    assert curve[0].n_added == 0
+    assert abs(curve[0].gain) < 0.05
+    assert curve[-1].gain > 0.4
+    assert curve[3].gain < curve[-1].gain
 
 
 def test_draw_curve__images_that_look_like_another_class_cost_there_what_they_bring(
     plant, criterion
 ):
     curve = draw_curve(_material(plant(is_learnable=False), criterion), seed=0)
-    last = curve.points[-1]
+    last = curve[-1]
     assert last.gain < 0.35
     assert last.elsewhere < -0.05
 
@@ -31,8 +31,8 @@ def test_draw_curve__images_that_look_like_another_class_cost_there_what_they_br
 def test_draw_curve__the_same_seed_gives_the_same_curve(world, criterion):
     material = _material(world, criterion)
     first, again, other = (draw_curve(material, seed=seed) for seed in (1, 1, 2))
-    assert np.array_equal(first.points[2].changes, again.points[2].changes, equal_nan=True)
-    assert not np.array_equal(first.points[2].changes, other.points[2].changes, equal_nan=True)
+    assert np.array_equal(first[2].changes, again[2].changes, equal_nan=True)
+    assert not np.array_equal(first[2].changes, other[2].changes, equal_nan=True)
 
 
 def test_draw_curve__images_that_belong_together_are_never_added_and_held_out(world, criterion):
@@ -41,8 +41,8 @@ def test_draw_curve__images_that_belong_together_are_never_added_and_held_out(wo
     copies = np.repeat(material.kind.features[::2], 2, axis=0)
     twins = replace(material.kind, groups=pairs, features=copies)
     curve = draw_curve(replace(material, kind=twins), seed=0)
-    assert curve.n_units == len(np.unique(pairs))
-    for seen in ~np.isnan(curve.points[-1].changes):
+    assert twins.n_units == len(np.unique(pairs))
+    for seen in ~np.isnan(curve[-1].changes):
         assert np.array_equal(seen[::2], seen[1::2])
 
 

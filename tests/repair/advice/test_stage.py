@@ -12,7 +12,7 @@ from weakspot.run.halves import split_in_halves
 
 def _advise(world, criterion, folder, **changes):
     record = world.record.model_copy(update=changes)
-    return Advisor(record, world.prepared, world.settings, folder).run()
+    return Advisor(record, world.bench, folder).run()
 
 
 def _of(record, kind):

@@ -7,7 +7,7 @@ from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.heads import TrainingSelection
 from weakspot.core.repairs import GainEstimate, RepairPlan, SliceNeed
 from weakspot.core.samples import SampleSet
-from weakspot.repair.collecting import CollectedFiles, write_collected
+from weakspot.repair.collecting import write_collected
 from weakspot.repair.collecting_needs import PoolRows
 
 
@@ -36,15 +36,15 @@ def _written(folder, found, samples, rows, *, needs=None, selections=None):
         is_labelled=samples.dataset.is_labelled[rows],
         is_wrong=np.zeros(len(rows), dtype=np.bool_),
     )
-    content = CollectedFiles(
+    return write_collected(
+        folder,
+        samples,
         plan=RepairPlan(slice_ids=(found.slice_id,), repairer="slice-balanced"),
-        slices=(found,),
         pool=(own,),
         needs=needs or (_need(found),),
         selections=selections or {},
         notes=("No head.",),
     )
-    return write_collected(folder, content, samples)
 
 
 def test_write_collected__several_labels__are_shown_and_so_are_predictions(tmp_path, make_slice):

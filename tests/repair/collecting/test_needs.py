@@ -6,7 +6,6 @@ from weakspot.core.failures import FailureCriterion
 from weakspot.core.rules import AllOfRule, ColumnRule, LinearRule
 from weakspot.core.samples import SampleSet
 from weakspot.repair.collecting_needs import (
-    KindCounts,
     kind_counts,
     learning_curve,
     rows_for,
@@ -23,11 +22,7 @@ def _counts(seed, *, exponent, level, spread=0.0):
     rates = level * TRAINING.astype(float) ** -exponent
     rates = np.minimum(0.9, rates * np.exp(spread * random.normal(size=len(TRAINING))))
     failed = random.binomial(EVALUATED, rates)
-    others = KindCounts(
-        n_training=TRAINING[1:],
-        n_evaluated=np.full(len(TRAINING) - 1, EVALUATED),
-        n_failed=failed[1:],
-    )
+    others = (TRAINING[1:], np.full(len(TRAINING) - 1, EVALUATED), failed[1:])
     return others, failed[0] / EVALUATED, rates[0]
 
 
@@ -39,7 +34,7 @@ def test_learning_curve__world_of_powers__rows_within_a_factor_of_two_of_the_tru
         counts, rate, true_rate = _counts(seed, exponent=exponent, level=1.5)
         curve = learning_curve(counts)
         assert not isinstance(curve, str)
-        gain = rate - counts.n_failed.sum() / counts.n_evaluated.sum()
+        gain = rate - counts[2].sum() / counts[1].sum()
         estimate = rows_for(gain, rate, int(TRAINING[0]), curve.exponent)
         truth = TRAINING[0] * ((true_rate / (true_rate - gain)) ** (1 / exponent) - 1)
         ratios.append(estimate / truth)
@@ -58,23 +53,11 @@ def test_learning_curve__more_rows_do_not_help__cannot_be_estimated(spread):
 
 
 def test_learning_curve__too_few_kinds_or_no_spread__says_so():
-    few = KindCounts(
-        n_training=np.array([10, 100, 1000]),
-        n_evaluated=np.full(3, 100),
-        n_failed=np.array([50, 20, 5]),
-    )
+    few = (np.array([10, 100, 1000]), np.full(3, 100), np.array([50, 20, 5]))
     assert "only 3 other kinds" in learning_curve(few)
-    even = KindCounts(
-        n_training=np.array([100, 110, 120, 130]),
-        n_evaluated=np.full(4, 100),
-        n_failed=np.array([50, 20, 5, 1]),
-    )
+    even = (np.array([100, 110, 120, 130]), np.full(4, 100), np.array([50, 20, 5, 1]))
     assert "nearly the same number" in learning_curve(even)
-    perfect = KindCounts(
-        n_training=np.array([10, 50, 100, 500]),
-        n_evaluated=np.full(4, 100),
-        n_failed=np.zeros(4, dtype=np.int64),
-    )
+    perfect = (np.array([10, 50, 100, 500]), np.full(4, 100), np.zeros(4, dtype=np.int64))
     assert "do not fail by any power" in learning_curve(perfect)
 
 
@@ -126,14 +109,7 @@ def test_kind_counts__slice_itself_is_no_part_of_the_curve(make_slice):
     )
     samples = _table()
     counts = kind_counts(make_slice(rule=rule), samples, FailureCriterion(), np.arange(6, 12))
-    told = sorted(
-        zip(
-            counts.n_training.tolist(),
-            counts.n_evaluated.tolist(),
-            counts.n_failed.tolist(),
-            strict=True,
-        )
-    )
+    told = sorted(zip(*(one.tolist() for one in counts), strict=True))
     # Not green and dry, not green and wet, unknown and dry; green and dry is the slice.
     assert told == [(0, 1, 0), (2, 2, 1), (3, 1, 1)]
 

@@ -3,7 +3,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from weakspot.repair.training.objective import Curvature, Evaluation, Patience, minimise
+from weakspot.repair.training.objective import Evaluation, minimise
 
 LOWEST = np.array([[3.0, -2.0], [0.5, 1.0]], np.float32)
 SHARPNESS = np.array([[100.0, 1.0], [0.01, 10.0]], np.float32)
@@ -21,15 +21,14 @@ class Bowl:
             2 * self.power * np.float32(inner ** (self.power - 1)) * SHARPNESS * (layer - LOWEST)
         )
         self.seen.append(inner**self.power)
-        bends = Curvature(bends=np.ones(2, np.float32), axes=None)
         return Evaluation(
             value=1.0 + inner**self.power,
             worth=inner,
             gradient=gradient.astype(np.float32),
-            curvature=bends,
+            bends=np.ones(2, np.float32),
         )
 
-    def precondition(self, embedding, curvature):
+    def precondition(self, embedding, here):
         return embedding / SHARPNESS if self.is_known else embedding.copy()
 
 
@@ -44,9 +43,7 @@ class Everything:
 
 def test_minimise__finds_the_lowest_point_and_never_goes_up():
     watcher = Everything()
-    found = minimise(
-        Bowl(), np.zeros((2, 2), np.float32), Patience(max_steps=200, tolerance=1e-6), watcher
-    )
+    found = minimise(Bowl(), np.zeros((2, 2), np.float32), watcher, max_steps=200, tolerance=1e-6)
     assert found.has_converged
     assert found.layer[SHARPNESS > 0.1] == pytest.approx(LOWEST[SHARPNESS > 0.1], abs=1e-3)
     assert all(later <= earlier for earlier, later in pairwise(watcher.worths))
@@ -56,8 +53,9 @@ def test_minimise__a_known_curvature_needs_two_steps():
     found = minimise(
         Bowl(is_known=True),
         np.zeros((2, 2), np.float32),
-        Patience(max_steps=50, tolerance=1e-5),
         Everything(),
+        max_steps=50,
+        tolerance=1e-5,
     )
     assert found.n_steps <= 2
     assert found.layer == pytest.approx(LOWEST, abs=1e-5)
@@ -66,7 +64,7 @@ def test_minimise__a_known_curvature_needs_two_steps():
 def test_minimise__steps_too_long_are_shortened():
     bowl = Bowl(power=2)
     found = minimise(
-        bowl, np.zeros((2, 2), np.float32), Patience(max_steps=500, tolerance=1e-7), Everything()
+        bowl, np.zeros((2, 2), np.float32), Everything(), max_steps=500, tolerance=1e-7
     )
     assert max(bowl.seen[1:]) > bowl.seen[0]
     assert found.layer[0, 0] == pytest.approx(3.0, abs=0.05)
@@ -74,18 +72,19 @@ def test_minimise__steps_too_long_are_shortened():
 
 def test_minimise__stops_at_the_bound_and_when_told():
     short = minimise(
-        Bowl(), np.zeros((2, 2), np.float32), Patience(max_steps=3, tolerance=1e-9), Everything()
+        Bowl(), np.zeros((2, 2), np.float32), Everything(), max_steps=3, tolerance=1e-9
     )
     told = minimise(
         Bowl(),
         np.zeros((2, 2), np.float32),
-        Patience(max_steps=99, tolerance=1e-9),
         Everything(most=3),
+        max_steps=99,
+        tolerance=1e-9,
     )
     assert (short.n_steps, short.has_converged) == (3, False)
     assert (told.n_steps, told.has_converged) == (2, False)
 
 
 def test_minimise__starts_at_the_end():
-    found = minimise(Bowl(), LOWEST, Patience(max_steps=9, tolerance=1e-6), Everything())
+    found = minimise(Bowl(), LOWEST, Everything(), max_steps=9, tolerance=1e-6)
     assert (found.n_steps, found.has_converged) == (0, True)

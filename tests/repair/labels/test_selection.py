@@ -3,11 +3,10 @@ import pytest
 
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.failures import Side
-from weakspot.core.heads import TrainingSelection
 from weakspot.core.rules import IdRule
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse, FailureSlice, SliceName
-from weakspot.repair.labels import chosen_for, labelling_rows
+from weakspot.repair.labels import chosen_for
 
 IDS = ["a", "b", "c", "d", "e"]
 ROWS = np.arange(1, 5)
@@ -33,13 +32,6 @@ def _slice(class_name, members, contrast, side=None):
     return FailureSlice(
         class_name=class_name, side=side, rule=rule, method="hand", found_on=use, names=(name,)
     )
-
-
-def test_labelling_rows__chosen_rows_without_a_label_in_the_order_of_the_selection():
-    selection = TrainingSelection(rows=np.array([0, 4, 3, 1]), weights=np.ones(4), note="by hand")
-    assert labelling_rows(selection, _samples()).tolist() == [3, 1]
-    many = _samples(label_lists=[[0], [], None, None, [1, 2]])
-    assert labelling_rows(selection, many).tolist() == [3]
 
 
 def test_chosen_for__members_of_slices_and_nobody_else():

@@ -17,8 +17,7 @@ def test_table_bytes__comes_back(tmp_path_factory, rows):
         for number, (one, two) in enumerate(rows)
     ]
     path.write_bytes(table_bytes(("sample_id", "image", "label"), lines))
-    read = read_table(path)
-    found = [(line.cells["image"], line.label) for line in read.lines]
+    found = [(line.cells["image"], line.label) for line in read_table(path)[1]]
     # Blanks around a cell are not meant.
     assert found == [
         (plain_cell(safe_cell(one).strip()), plain_cell(safe_cell(two).strip()))
@@ -40,7 +39,7 @@ def test_table_bytes__comes_back(tmp_path_factory, rows):
 def test_read_table__delimiters_marks_and_blank_lines(text, tmp_path):
     path = tmp_path / "labels.csv"
     path.write_bytes(text.encode())
-    (line,) = read_table(path).lines
+    (line,) = read_table(path)[1]
     assert (line.cells["sample_id"], line.label, line.fault) == ("a", "cat", "")
 
 
@@ -48,7 +47,7 @@ def test_read_table__delimiters_marks_and_blank_lines(text, tmp_path):
 def test_read_table__images_in_place_of_ids(column, tmp_path):
     path = tmp_path / "labels.csv"
     path.write_text(f"{column},label\nx/a.png,cat\nx/b.png\n")
-    first, second = read_table(path).lines
+    first, second = read_table(path)[1]
     assert (first.number, first.cells["image"], first.label) == (2, "x/a.png", "cat")
     assert (second.number, second.label) == (3, "")
 
@@ -56,7 +55,7 @@ def test_read_table__images_in_place_of_ids(column, tmp_path):
 def test_read_table__a_known_name_is_preferred_to_another_that_would_do(tmp_path):
     path = tmp_path / "labels.csv"
     path.write_text("path,image,label\nelsewhere,a.png,cat\n")
-    assert read_table(path).lines[0].cells == {
+    assert read_table(path)[1][0].cells == {
         "path": "elsewhere",
         "image": "a.png",
         "label": "cat",
@@ -66,7 +65,7 @@ def test_read_table__a_known_name_is_preferred_to_another_that_would_do(tmp_path
 def test_read_table__too_many_fields_are_a_fault(tmp_path):
     path = tmp_path / "labels.csv"
     path.write_text("sample_id,label\na,cat,dog\n")
-    assert read_table(path).lines[0].fault == "it has 3 fields where the header has 2"
+    assert read_table(path)[1][0].fault == "it has 3 fields where the header has 2"
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import cached_property, partial
 from threading import Lock
 from typing import Generic, TypeVar
@@ -31,34 +31,26 @@ RARE = 2e-3
 MIN_TYPICAL = 0.0
 
 
-class TypicalColours:
-    """How much more frequent each colour is in the middle of some images than around it.
+def typical_colours(images: Iterable[ByteArray]) -> FloatArray:
+    """Return for every colour the log ratio of its share in the middle of some images [h, w, 3] and its share around it."""
+    is_middle = _middle()
+    counts = np.zeros((2, int(np.prod(N_STEPS))))
+    for pixels in images:
+        colours = _colours(pixels)
+        for row, part in enumerate((is_middle, ~is_middle)):
+            counts[row] += np.bincount(colours[part], minlength=counts.shape[1]) / part.sum()
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-9)
+    return np.asarray(np.log((shares[0] + RARE) / (shares[1] + RARE)), dtype=np.float32)
 
-    Args:
-        images: pixels [h, w, 3] of images of one class.
-    """
 
-    def __init__(self, images: Iterable[ByteArray]) -> None:
-        is_middle = _middle()
-        counts = np.zeros((2, int(np.prod(N_STEPS))))
-        for pixels in images:
-            colours = _colours(pixels)
-            for row, part in enumerate((is_middle, ~is_middle)):
-                counts[row] += np.bincount(colours[part], minlength=counts.shape[1]) / part.sum()
-        shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-9)
-        self._log_ratios: FloatArray = np.log((shares[0] + RARE) / (shares[1] + RARE)).astype(
-            np.float32
-        )
+def typicality(typical: FloatArray, cut: Cut) -> float:
+    """Return the mean log ratio over an object: above zero for colours of the middle, below for colours of the surroundings."""
+    import cv2
 
-    def of(self, cut: Cut) -> float:
-        """Return the mean log ratio over an object: above zero for colours of the middle, below for colours of the surroundings."""
-        import cv2
-
-        colours = _colours(cut.pixels)
-        is_object = (
-            cv2.resize(cut.alpha, (THUMBNAIL, THUMBNAIL), interpolation=cv2.INTER_AREA) > MIDDLE
-        )
-        return float(self._log_ratios[colours[is_object]].mean()) if is_object.any() else 0.0
+    colours = _colours(cut.pixels)
+    small = cv2.resize(cut.alpha, (THUMBNAIL, THUMBNAIL), interpolation=cv2.INTER_AREA)
+    is_object = small > MIDDLE
+    return float(typical[colours[is_object]].mean()) if is_object.any() else 0.0
 
 
 def _colours(pixels: ByteArray) -> IntArray:
@@ -92,14 +84,6 @@ NOT_WHOLE = "the object reaches beyond the edge"
 NO_ROOM = "the object reaches beyond the edge and leaves too little of what is behind it"
 
 Kept = TypeVar("Kept")
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class CutObject:
-    """An object that may be used, and the sample it comes from."""
-
-    sample_id: str
-    cut: Cut
 
 
 class _Memory(Generic[Kept]):
@@ -139,7 +123,7 @@ class CutoutCache:
         self._cuts: _Memory[Cut] = _Memory(MAX_KEPT)
         self._backdrops: _Memory[Backdrop] = _Memory(MAX_KEPT)
         self._usable: _Memory[tuple[str, ...]] = _Memory(MAX_KEPT)
-        self._typical: _Memory[TypicalColours] = _Memory(MAX_KEPT)
+        self._typical: _Memory[FloatArray] = _Memory(MAX_KEPT)
         self._tones: _Memory[FloatArray] = _Memory(MAX_KEPT)
         self._sorted: _Memory[tuple[str, ...]] = _Memory(MAX_KEPT)
         self._movable: _Memory[frozenset[str]] = _Memory(MAX_KEPT)
@@ -151,8 +135,8 @@ class CutoutCache:
         *,
         n: int,
         seed: int,
-        demand: ObjectRequirement = ObjectRequirement.FOUND,
-    ) -> list[CutObject]:
+        demand: ObjectRequirement = "found",
+    ) -> list[Cut]:
         """Return so many objects of a class, or fewer but at least one where no more can be cut out; the seed alone decides which.
 
         Args:
@@ -171,7 +155,7 @@ class CutoutCache:
                 where="generator compose",
             )
         order = generator(seed, "object", class_name).permutation(len(names))[: self._n_tried]
-        found: list[CutObject] = []
+        found: list[Cut] = []
         reasons: Counter[str] = Counter()
         for name in (names[position] for position in order):
             cut = self._typical_cut(name, class_name)
@@ -179,7 +163,7 @@ class CutoutCache:
             if isinstance(cut, str):
                 reasons[cut] += 1
                 continue
-            found.append(CutObject(sample_id=name, cut=cut))
+            found.append(cut)
             if len(found) == n:
                 break
         if not found:
@@ -196,7 +180,7 @@ class CutoutCache:
         """
         names = self._names(class_name)
         order = generator(seed, "object", class_name).permutation(len(names))[: self._n_tried]
-        key = f"{class_name}\n{demand.value}"
+        key = f"{class_name}\n{demand}"
         usable = self._movable.get(key, lambda: self._usable_names(class_name, demand))
         found = next((names[place] for place in order if names[place] in usable), None)
         if found is None:
@@ -224,12 +208,12 @@ class CutoutCache:
         if isinstance(cut, str) or cut.is_given:
             return cut
         typical = self._typical.get(class_name, partial(self._typical_colours, class_name))
-        return cut if typical.of(cut) >= MIN_TYPICAL else UNTYPICAL
+        return cut if typicality(typical, cut) >= MIN_TYPICAL else UNTYPICAL
 
-    def _typical_colours(self, class_name: str) -> TypicalColours:
+    def _typical_colours(self, class_name: str) -> FloatArray:
         names = sorted(self.own.objects(class_name))
         order = generator(0, "typical", class_name).permutation(len(names))[:N_TYPICAL]
-        return TypicalColours(
+        return typical_colours(
             found
             for found in map(self._readable_pixels, (names[position] for position in order))
             if found is not None
@@ -258,8 +242,8 @@ class CutoutCache:
             return np.zeros(0, dtype=np.float32)
         return np.asarray(np.median(tones, axis=0), dtype=np.float32)
 
-    def own_backdrop(self, one: CutObject) -> Backdrop:
-        return self._backdrops.get(one.sample_id, lambda: emptied(one.cut))
+    def own_backdrop(self, cut: Cut) -> Backdrop:
+        return self._backdrops.get(cut.sample_id, lambda: emptied(cut))
 
     def backdrop(
         self, place: Place, *, class_name: str, seed: int, without: frozenset[str]
@@ -351,9 +335,12 @@ class CutoutCache:
         pixels = None if refused else self._readable_pixels(sample_id)
         if refused or pixels is None:
             return refused or UNREADABLE
-        if mask is not None:
-            return cut_by_mask(pixels, np.asarray(mask.convert("L"), dtype=np.uint8))
-        return cut_by_coverage(pixels, coverage)
+        cut = (
+            cut_by_coverage(pixels, coverage)
+            if mask is None
+            else cut_by_mask(pixels, np.asarray(mask.convert("L"), dtype=np.uint8))
+        )
+        return replace(cut, sample_id=sample_id) if isinstance(cut, Cut) else cut
 
     def _pixels(self, sample_id: str) -> ByteArray:
         image = self.own.image(sample_id).convert("RGB")
@@ -366,9 +353,9 @@ class CutoutCache:
 
 def _lack(cut: Cut, demand: ObjectRequirement) -> str:
     """Return why an object does not meet a demand; empty if it does."""
-    if demand is ObjectRequirement.FOUND or cut.is_whole:
+    if demand == "found" or cut.is_whole:
         return ""
-    if demand is ObjectRequirement.WHOLE:
+    if demand == "whole":
         return NOT_WHOLE
     return "" if cut.has_room else NO_ROOM
 

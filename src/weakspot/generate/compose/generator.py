@@ -16,7 +16,7 @@ from weakspot.core.registry import Sendable, part_class
 from weakspot.core.roles import GeneratedImage
 from weakspot.data.images import decode_image, sniff_format
 from weakspot.data.locations import is_folder, list_files, read_location, shown_location
-from weakspot.generate.compose.cutout_cache import CutObject, CutoutCache
+from weakspot.generate.compose.cutout_cache import CutoutCache
 from weakspot.generate.compose.edits import (
     VIEWS,
     WHOLE_IMAGE,
@@ -40,7 +40,7 @@ from weakspot.generate.compose.placing import (
     sprite_of,
     square_view,
 )
-from weakspot.generate.compose.prompts import EditRequest, ObjectRequirement, Place, read_prompt
+from weakspot.generate.compose.prompts import EditRequest, Place, read_prompt
 from weakspot.words.captions import noun_of
 from weakspot.words.meanings import same_contrast
 
@@ -221,7 +221,7 @@ class ComposeGenerator(Sendable):
             RefusedPromptError: if a prompt says something that cannot be composed.
         """
         wanted = self._read(prompt)
-        if wanted.demand is not ObjectRequirement.FOUND:
+        if wanted.demand != "found":
             return "on its own background"
         return "in its own colour" if "colour" in wanted.changes else ""
 
@@ -280,9 +280,9 @@ class _Composition:
             self.wanted.class_name, n=n, seed=self.seed % VIEWS, demand=demand
         )
         behind: tuple[str, ...] = ()
-        if demand is ObjectRequirement.FOUND:
+        if demand == "found":
             pixels, cover = self._kept(objects[0])
-        elif demand is ObjectRequirement.PARTED and not objects[0].cut.is_whole:
+        elif demand == "parted" and not objects[0].is_whole:
             pixels, cover, behind = self._compose_in_place(objects[0])
         else:
             pixels, cover, behind = self._compose(objects, n)
@@ -293,48 +293,48 @@ class _Composition:
         for (change, value), edit in WHOLE_IMAGE.items():
             if changes.get(change) == value:
                 pixels = edit(pixels, generator(self.seed, "edit", change, value))
-        return pixels, tuple(dict.fromkeys([*(one.sample_id for one in objects), *behind]))
+        return pixels, tuple(dict.fromkeys([*(cut.sample_id for cut in objects), *behind]))
 
     @property
     def _is_another_view(self) -> bool:
         return self.seed >= VIEWS
 
-    def _kept(self, one: CutObject) -> tuple[ByteArray, FloatArray]:
-        pixels, alpha = self._own_view(one, one.cut.pixels)
+    def _kept(self, cut: Cut) -> tuple[ByteArray, FloatArray]:
+        pixels, alpha = self._own_view(cut, cut.pixels)
         if (colour := self.wanted.changes.get("colour")) is not None:
             tone = self.cache.tone(self.wanted.class_name, colour)
             pixels = recoloured(pixels, alpha, colour, tone=tone)
         if self.wanted.changes.get("blur") == "background":
-            behind, _ = self._own_view(one, self.cache.own_backdrop(one).pixels)
+            behind, _ = self._own_view(cut, self.cache.own_backdrop(cut).pixels)
             pixels = mixed(blurred(behind, strength=BACKGROUND_BLUR), pixels, alpha)
         return pixels, alpha
 
-    def _own_view(self, one: CutObject, pixels: ByteArray) -> tuple[ByteArray, FloatArray]:
+    def _own_view(self, cut: Cut, pixels: ByteArray) -> tuple[ByteArray, FloatArray]:
         """Return an image of the size of the object's own one as it is seen, and the object's alpha in it."""
-        seen, alpha = own_view(one.cut, pixels, side=self.side)
+        seen, alpha = own_view(cut, pixels, side=self.side)
         if not self._is_another_view:
             return seen, alpha
-        return another_view(seen, alpha, generator(self.seed, "view", one.sample_id))
+        return another_view(seen, alpha, generator(self.seed, "view", cut.sample_id))
 
-    def _compose_in_place(self, one: CutObject) -> tuple[ByteArray, FloatArray, tuple[str, ...]]:
+    def _compose_in_place(self, cut: Cut) -> tuple[ByteArray, FloatArray, tuple[str, ...]]:
         """Return an object that the edge cuts where it is in its own image, before another backdrop."""
-        cut = self._coloured(one.cut)
-        pixels, alpha = self._own_view(one, own_colours(cut.pixels, cut.alpha))
+        painted_cut = self._coloured(cut)
+        pixels, alpha = self._own_view(cut, own_colours(painted_cut.pixels, cut.alpha))
         place = self.wanted.place
         if place is None or place.is_own:
-            backdrop, _ = self._own_view(one, self.cache.own_backdrop(one).pixels)
+            backdrop, _ = self._own_view(cut, self.cache.own_backdrop(cut).pixels)
             behind: tuple[str, ...] = ()
         else:
-            backdrop, behind = self._backdrop([one], anchor=ANCHORS[""])
+            backdrop, behind = self._backdrop([cut], anchor=ANCHORS[""])
         if self.wanted.changes.get("blur") == "background":
             backdrop = blurred(backdrop, strength=BACKGROUND_BLUR)
         return mixed(backdrop, in_light_of(pixels, alpha, backdrop), alpha), alpha, behind
 
     def _compose(
-        self, objects: Sequence[CutObject], n: int
+        self, objects: Sequence[Cut], n: int
     ) -> tuple[ByteArray, FloatArray, tuple[str, ...]]:
         changes = self.wanted.changes
-        cuts = [objects[number % len(objects)].cut for number in range(n)]
+        cuts = [objects[number % len(objects)] for number in range(n)]
         is_turned = self._is_another_view and bool(generator(self.seed, "turned").integers(2))
         sprites = [
             sprite_of(self._coloured(cut), is_mirrored=(number >= len(objects)) != is_turned)
@@ -358,7 +358,7 @@ class _Composition:
         return replace(cut, pixels=recoloured(cut.pixels, cut.alpha, colour, tone=tone))
 
     def _backdrop(
-        self, objects: Sequence[CutObject], *, anchor: tuple[float, float]
+        self, objects: Sequence[Cut], *, anchor: tuple[float, float]
     ) -> tuple[ByteArray, tuple[str, ...]]:
         place = self.wanted.place or Place(words="", is_own=True)
         if place.is_own:
@@ -367,7 +367,7 @@ class _Composition:
             ), ()
         if place.paint:
             return painted(place.paint, side=self.side), ()
-        without = frozenset(one.sample_id for one in objects)
+        without = frozenset(cut.sample_id for cut in objects)
         name, backdrop = self.cache.backdrop(
             place, class_name=self.wanted.class_name, seed=self.seed, without=without
         )

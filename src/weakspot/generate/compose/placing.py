@@ -28,11 +28,13 @@ class Cut:
         pixels: the image that it is in [h, w, 3].
         alpha: how much of each pixel is object [h, w], 0 to 1, soft at the outline.
         is_given: whether its mask came with the data instead of from a segmenter.
+        sample_id: the sample that it comes from.
     """
 
     pixels: ByteArray
     alpha: FloatArray
     is_given: bool = False
+    sample_id: str = ""
 
     @property
     def box(self) -> tuple[int, int, int, int]:
@@ -169,13 +171,8 @@ class Sprite:
     length: float
 
 
-@dataclass(frozen=True, kw_only=True)
-class Placement:
-    """Where one object goes: its centre and the length of its longer side, as shares of the side of the new image."""
-
-    x: float
-    y: float
-    length: float
+Placement = tuple[float, float, float]
+"""Where an object goes: x and y of its centre and the length of its longer side, as shares of the side of the new image."""
 
 
 def sprite_of(cut: Cut, *, is_mirrored: bool = False) -> Sprite:
@@ -219,18 +216,15 @@ def placements(
     usual = float(np.clip(sprites[0].length, *USUAL_LENGTH)) * (1.0 + float(jitter[2]))
     length = min(usual * GROWTH[size] * CROWDING[n], LONGEST)
     x, y = ANCHORS[position]
-    found = []
-    for across, down in SPOTS[n]:
-        spot = x + float(jitter[0]) + across * length, y + float(jitter[1]) + down * length
-        reach = min(0.5, 0.5 * length + 0.01)
-        found.append(
-            Placement(
-                x=min(max(spot[0], reach), 1 - reach),
-                y=min(max(spot[1], reach), 1 - reach),
-                length=length,
-            )
-        )
-    return found
+    reach = min(0.5, 0.5 * length + 0.01)
+    spots = [
+        (x + float(jitter[0]) + across * length, y + float(jitter[1]) + down * length)
+        for across, down in SPOTS[n]
+    ]
+    return [
+        (min(max(across, reach), 1 - reach), min(max(down, reach), 1 - reach), length)
+        for across, down in spots
+    ]
 
 
 def put_on(
@@ -250,7 +244,7 @@ def put_on(
     """
     side = backdrop.shape[0]
     pixels, cover = backdrop, np.zeros((side, side), dtype=np.float32)
-    for sprite, place in sorted(zip(sprites, places, strict=True), key=lambda pair: pair[1].y):
+    for sprite, place in sorted(zip(sprites, places, strict=True), key=lambda pair: pair[1][1]):
         layer, alpha = _layer(sprite, place, side)
         if is_lit:
             pixels = _shade(pixels, alpha)
@@ -264,7 +258,8 @@ def _layer(sprite: Sprite, place: Placement, side: int) -> tuple[ByteArray, Floa
     import cv2
 
     height, width = sprite.alpha.shape
-    factor = place.length * side / max(height, width)
+    x, y, length = place
+    factor = length * side / max(height, width)
     size = (max(2, round(width * factor)), max(2, round(height * factor)))
     how = cv2.INTER_AREA if factor < 1 else cv2.INTER_CUBIC
     pixels = cv2.resize(sprite.pixels, size, interpolation=how)
@@ -275,7 +270,7 @@ def _layer(sprite: Sprite, place: Placement, side: int) -> tuple[ByteArray, Floa
         0.0,
         1.0,
     )
-    left, top = round(place.x * side - size[0] / 2), round(place.y * side - size[1] / 2)
+    left, top = round(x * side - size[0] / 2), round(y * side - size[1] / 2)
     layer, cover = (
         np.zeros((side, side, 3), dtype=np.uint8),
         np.zeros((side, side), dtype=np.float32),

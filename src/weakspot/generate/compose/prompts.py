@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
+from itertools import compress
 from types import MappingProxyType
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from weakspot.core.errors import RefusedPromptError
 from weakspot.core.generated import OwnImages
@@ -29,12 +29,8 @@ Change = Literal[
 ]
 
 
-class SpokenPart(NamedTuple):
-    """What some words change, and to what."""
-
-    change: Change
-    value: str
-
+SpokenPart = tuple[Change, str]
+"""What some words change, and to what."""
 
 OWN_PLACE = "own"
 OWN_COLOUR = "own"
@@ -58,66 +54,64 @@ COLOURS: Mapping[str, tuple[float, float, float]] = MappingProxyType(
 PLAIN = (78.0, 0.0, 2.0)
 
 _SPELLINGS: Mapping[SpokenPart, tuple[str, ...]] = {
-    SpokenPart("count", "one"): ("one", "single"),
-    SpokenPart("count", "two"): ("two", "pair of", "both"),
-    SpokenPart("count", "three"): ("three", "several"),
-    SpokenPart("colour", "grey"): ("gray",),
-    SpokenPart("colour", "purple"): ("violet",),
-    SpokenPart("colour", OWN_COLOUR): ("in its own colour", "in its own color"),
-    SpokenPart("size", "small"): ("small", "tiny", "little", "far away", "distant", "in the distance", "distant photo"),
-    SpokenPart("size", "medium"): ("medium", "medium sized"),
-    SpokenPart("size", "large"): ("large", "big", "huge", "close up", "closeup", "close up photo", "from nearby"),
-    SpokenPart("position", "left"): ("on the left", "on the left side", "at the left", "to the left", "left"),
-    SpokenPart("position", "right"): ("on the right", "on the right side", "at the right", "to the right", "right"),
-    SpokenPart("position", "top"): ("at the top", "on the top side", "in the upper part", "above the middle", "top"),
-    SpokenPart("position", "bottom"): ("at the bottom", "on the bottom side", "in the lower part", "below the middle", "bottom"),
-    SpokenPart("position", "middle"): ("in the middle", "in the centre", "in the center", "middle", "centred", "centered"),
-    SpokenPart("light", "normal"): ("in normal light", "in daylight"),
-    SpokenPart("light", "dark"): (
+    ("count", "one"): ("one", "single"),
+    ("count", "two"): ("two", "pair of", "both"),
+    ("count", "three"): ("three", "several"),
+    ("colour", "grey"): ("gray",),
+    ("colour", "purple"): ("violet",),
+    ("colour", OWN_COLOUR): ("in its own colour", "in its own color"),
+    ("size", "small"): ("small", "tiny", "little", "far away", "distant", "in the distance", "distant photo"),
+    ("size", "medium"): ("medium", "medium sized"),
+    ("size", "large"): ("large", "big", "huge", "close up", "closeup", "close up photo", "from nearby"),
+    ("position", "left"): ("on the left", "on the left side", "at the left", "to the left", "left"),
+    ("position", "right"): ("on the right", "on the right side", "at the right", "to the right", "right"),
+    ("position", "top"): ("at the top", "on the top side", "in the upper part", "above the middle", "top"),
+    ("position", "bottom"): ("at the bottom", "on the bottom side", "in the lower part", "below the middle", "bottom"),
+    ("position", "middle"): ("in the middle", "in the centre", "in the center", "middle", "centred", "centered"),
+    ("light", "normal"): ("in normal light", "in daylight"),
+    ("light", "dark"): (
         "dark", "in the dark", "in darkness", "at night", "by night", "in the night", "in dim light", "in low light", "dim",
         "poorly lit", "dimly lit", "unlit", "underexposed", "in the shade", "in shadow",
     ),
-    SpokenPart("light", "bright"): (
+    ("light", "bright"): (
         "bright", "in bright light", "in bright sunlight", "in the sun", "in sunlight", "in bright sun",
         "brightly lit", "sunny", "overexposed",
     ),
-    SpokenPart("weather", "fog"): ("foggy", "misty", "hazy", "in fog", "in the fog", "in mist", "in the mist", "in haze", "there is fog"),
-    SpokenPart("weather", "rain"): ("rainy", "raining", "in rain", "in the rain", "there is rain", "in rainy weather"),
-    SpokenPart("weather", "snow"): ("snowing", "snowy", "in falling snow", "in snowfall", "in a snowfall", "there is snowfall"),
-    SpokenPart("blur", "all"): ("blurry", "blurred", "out of focus", "unfocused", "unsharp"),
-    SpokenPart("blur", "background"): (
+    ("weather", "fog"): ("foggy", "misty", "hazy", "in fog", "in the fog", "in mist", "in the mist", "in haze", "there is fog"),
+    ("weather", "rain"): ("rainy", "raining", "in rain", "in the rain", "there is rain", "in rainy weather"),
+    ("weather", "snow"): ("snowing", "snowy", "in falling snow", "in snowfall", "in a snowfall", "there is snowfall"),
+    ("blur", "all"): ("blurry", "blurred", "out of focus", "unfocused", "unsharp"),
+    ("blur", "background"): (
         "background is blurred", "background is blurry", "background is out of focus", "blurred background", "blurry background",
         "out of focus background", "on a blurred background", "on a blurry background", "with a blurred background",
         "with a blurry background", "in front of a blurred background", "on an out of focus background",
     ),
-    SpokenPart("hiding", "part"): tuple(
+    ("hiding", "part"): tuple(
         f"{much}{how}"
         for much in ("partly ", "partially ", "half ", "")
         for how in ("hidden", "covered", "occluded", "obscured", "concealed")
     ),
-    SpokenPart("pose", "upside down"): ("upside down", "turned upside down"),
-    SpokenPart("pose", "tilted"): ("tilted", "at an angle", "slanted", "rotated"),
-    SpokenPart("pose", "mirrored"): ("mirrored", "mirror image of"),
-    SpokenPart("text", "over"): tuple(
+    ("pose", "upside down"): ("upside down", "turned upside down"),
+    ("pose", "tilted"): ("tilted", "at an angle", "slanted", "rotated"),
+    ("pose", "mirrored"): ("mirrored", "mirror image of"),
+    ("text", "over"): tuple(
         f"{start} {what}{end}"
         for start in ("with", "there is")
         for what in ("text", "writing", "a text", "a watermark", "a caption")
         for end in (" over it", " on it", "")
     ),
-    SpokenPart("look", "grey"): (
+    ("look", "grey"): (
         "black and white photo", "black and white photograph", "black and white image", "in black and white", "greyscale",
         "grayscale", "monochrome",
     ),
-    SpokenPart("look", "noisy"): ("noisy", "grainy"),
-    SpokenPart("look", "pixelated"): ("pixelated", "in low resolution", "low resolution"),
-    SpokenPart("place", OWN_PLACE): ("on its own background", "on the same background", "in its own place"),
+    ("look", "noisy"): ("noisy", "grainy"),
+    ("look", "pixelated"): ("pixelated", "in low resolution", "low resolution"),
+    ("place", OWN_PLACE): ("on its own background", "on the same background", "in its own place"),
 }  # fmt: skip
 
 
 def _phrases() -> dict[tuple[str, ...], SpokenPart]:
-    known: dict[tuple[str, ...], SpokenPart] = {
-        (colour,): SpokenPart("colour", colour) for colour in COLOURS
-    }
+    known: dict[tuple[str, ...], SpokenPart] = {(colour,): ("colour", colour) for colour in COLOURS}
     for said, spellings in _SPELLINGS.items():
         known.update({tuple(spelling.split(" ")): said for spelling in spellings})
     return dict(sorted(known.items(), key=lambda item: -len(item[0])))
@@ -127,9 +121,7 @@ PHRASES: Mapping[tuple[str, ...], SpokenPart] = MappingProxyType(_phrases())
 """All words that change something, longest first; single words only count where they do not belong to a place."""
 
 # Snow is a place before it is weather: the ground is looked for among the images first.
-PLACES_THAT_ARE_WEATHER: Mapping[str, SpokenPart] = MappingProxyType(
-    {"snow": SpokenPart("weather", "snow")}
-)
+PLACES_THAT_ARE_WEATHER: Mapping[str, SpokenPart] = MappingProxyType({"snow": ("weather", "snow")})
 PLACES_IN_ONE_WORD = frozenset({"outdoors", "indoors", "outside", "underwater"})
 PLACE_STARTS: tuple[tuple[str, ...], ...] = tuple(
     tuple(words.split(" "))
@@ -186,12 +178,8 @@ class Place:
     is_own: bool = False
 
 
-class ObjectRequirement(Enum):
-    """What is asked of an object: to be found, to be parted from what is behind it, to be whole so that it can be moved."""
-
-    FOUND = "found"
-    PARTED = "parted"
-    WHOLE = "whole"
+ObjectRequirement = Literal["found", "parted", "whole"]
+"""What is asked of an object: to be found, to be parted from what is behind it, to be whole so that it can be moved."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,15 +201,8 @@ class EditRequest:
         """What is asked of the object's mask."""
         is_several = self.changes.get("count", "one") != "one"
         if is_several or {"size", "position"} & set(self.changes):
-            return ObjectRequirement.WHOLE
-        return ObjectRequirement.FOUND if self.place is None else ObjectRequirement.PARTED
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Word:
-    text: str
-    clause: int
-    is_bracketed: bool
+            return "whole"
+        return "found" if self.place is None else "parted"
 
 
 def read_prompt(prompt: str, own: OwnImages) -> EditRequest:
@@ -254,13 +235,14 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:MAX_LISTED]) + more
 
 
-def _words_of(prompt: str) -> list[_Word]:
+def _words_of(prompt: str) -> list[tuple[str, int, bool]]:
+    """Return words, each with the number of its clause and whether it stands in brackets."""
     words, clause, depth = [], 0, 0
     for piece in _PIECES.findall(prompt.lower()):
         if piece in "()":
             depth = max(0, depth + (1 if piece == "(" else -1))
         elif piece[0].isalnum():
-            words.append(_Word(text=piece, clause=clause, is_bracketed=depth > 0))
+            words.append((piece, clause, depth > 0))
         else:
             clause += 1
     return words
@@ -272,9 +254,11 @@ class _Reader:
     def __init__(self, prompt: str, own: OwnImages) -> None:
         self._prompt = prompt
         self._own = own
-        self._words = _words_of(prompt)
-        self._texts = [word.text for word in self._words]
-        self._is_free = [True] * len(self._words)
+        words = _words_of(prompt)
+        self._texts = [text for text, _, _ in words]
+        self._clauses = [clause for _, clause, _ in words]
+        self._is_bracketed = [is_bracketed for _, _, is_bracketed in words]
+        self._is_free = [True] * len(words)
         self._changes: dict[Change, str] = {}
         self._places: list[Place] = []
         self._unknown: list[str] = []
@@ -307,8 +291,8 @@ class _Reader:
         if not found:
             raise self._refusal("The prompt names no class of the images.")
         first_place = next(
-            (start for start in range(len(self._words)) if self._place_start_at(start)),
-            len(self._words),
+            (start for start in range(len(self._texts)) if self._place_start_at(start)),
+            len(self._texts),
         )
         start, size, name = max(
             found, key=lambda mention: (mention[0] < first_place, mention[1], mention[0])
@@ -317,19 +301,17 @@ class _Reader:
         for again, length in self._mentions(name):
             if again and self._texts[again - 1] in ("the", "this"):
                 self._take(again, length)
-        for position, word in enumerate(self._words):
-            if word.is_bracketed:
-                self._is_free[position] = False
+        for position in compress(range(len(self._texts)), self._is_bracketed):
+            self._is_free[position] = False
         self._is_plural = _is_plural(self._texts[start : start + size], name)
         return name
 
     def _mentions(self, class_name: str) -> Iterator[tuple[int, int]]:
-        named = [word.text for word in _words_of(noun_of(class_name))]
+        named = [text for text, _, _ in _words_of(noun_of(class_name))]
         for start in range(len(self._texts) - len(named) + 1 if named else 0):
-            is_bracketed = self._words[start].is_bracketed
             if (
                 self._is_free[start]
-                and not is_bracketed
+                and not self._is_bracketed[start]
                 and _same_words(self._texts[start : start + len(named)], named)
             ):
                 yield start, len(named)
@@ -345,20 +327,20 @@ class _Reader:
                 self._note(said)
 
     def _note(self, said: SpokenPart) -> None:
-        if said.change == "place":
+        change, value = said
+        if change == "place":
             self._places.append(Place(words="its own background", is_own=True))
             return
-        before = self._changes.get(said.change)
-        if before is not None and before != said.value:
+        before = self._changes.setdefault(change, value)
+        if before != value:
             raise self._refusal(
-                f"The prompt says two things of the {said.change}: {before!r} and {said.value!r}."
+                f"The prompt says two things of the {change}: {before!r} and {value!r}."
             )
-        self._changes[said.change] = said.value
 
     # ------------------------------------------------------------------------------------------------ places
 
     def _take_places(self) -> None:
-        for start in range(len(self._words)):
+        for start in range(len(self._texts)):
             begun = self._place_start_at(start)
             if begun:
                 self._take_place(start, len(begun))
@@ -396,9 +378,9 @@ class _Reader:
     def _place_ends(self, first: int) -> list[int]:
         """Return where a place that begins somewhere may end, farthest first: before an inner preposition or at the end of all."""
         ends = []
-        for end in range(first, len(self._words) + 1):
+        for end in range(first, len(self._texts) + 1):
             is_over = (
-                end == len(self._words)
+                end == len(self._texts)
                 or not self._is_free[end]
                 or not self._is_same_clause(first, end)
             )
@@ -465,14 +447,14 @@ class _Reader:
 
     def _free_runs(self, words: Sequence[str]) -> Iterator[int]:
         size = len(words)
-        for start in range(len(self._words) - size + 1):
+        for start in range(len(self._texts) - size + 1):
             if self._texts[start : start + size] == list(words) and all(
                 self._is_free[start : start + size]
             ):
                 yield start
 
     def _is_same_clause(self, first: int, second: int) -> bool:
-        return self._words[first].clause == self._words[second].clause
+        return self._clauses[first] == self._clauses[second]
 
     def _speak(self, start: int, end: int) -> str:
         return " ".join(text for text in self._texts[start:end] if text not in ARTICLES)

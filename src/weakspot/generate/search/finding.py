@@ -14,7 +14,6 @@ from weakspot.core.failures import FailureCriterion, describe_criterion
 from weakspot.core.record import Record
 from weakspot.core.run import Progress, no_progress
 from weakspot.generate.search.prompts import (
-    DEFAULT_PROMPT,
     baseline_prompt,
     caption_of,
     parent_of,
@@ -23,9 +22,15 @@ from weakspot.generate.search.prompts import (
     wordnet_hierarchy,
 )
 from weakspot.generate.search.refinement import Refinement, Sentences, n_content_words, said_words
-from weakspot.generate.search.sentences import CaptionEffort, CaptionWriter
-from weakspot.generate.search.series import CaptionTrial, KnowsControls, Sampler, StoppedBecause
-from weakspot.generate.search.trials import CaptionTrials, SequentialDesign
+from weakspot.generate.search.sentences import CaptionWriter
+from weakspot.generate.search.series import (
+    CaptionTrial,
+    JudgedImage,
+    Sampler,
+    StoppedBecause,
+)
+from weakspot.generate.search.trials import CaptionTrials
+from weakspot.run.settings import SearchSettings
 from weakspot.words.captions import content_words, noun_of
 
 ENOUGH_FAILURES = 16
@@ -39,12 +44,10 @@ class CaptionSearch:
         class_name: whose failures are searched for.
         target: count only failures towards this class.
         criterion: when an answer is a failure; `parent` without a hierarchy takes the one that the brackets of the prompts tell.
-        template: the baseline prompt, see `baseline_prompt`.
         parents: what classes are kinds of; WordNet says it for those that are not here.
-        design: how much is generated, and what is promised.
-        most_sentences: most sentences in a caption.
-        most_clusters: most clusters of failures of one wrong label.
-        enough_failures: failures of the baseline that are wanted before they are clustered, if `design.most_baseline` allows.
+        settings: the baseline prompt, how much is generated, and what is promised.
+        until_target_failures: go on with a promising caption until so many failures that count, 0 to stop when it is proven.
+        enough_failures: failures of the baseline that are wanted before they are clustered, if `settings.most_baseline` allows.
         own_captions: a person's captions, measured first.
         reword: shorter wordings of a caption, such as a language model's; None if there is nobody to ask.
     """
@@ -52,11 +55,9 @@ class CaptionSearch:
     class_name: str
     target: str | None = None
     criterion: FailureCriterion = field(default_factory=FailureCriterion)
-    template: str = DEFAULT_PROMPT
     parents: Mapping[str, str] = field(default_factory=dict)
-    design: SequentialDesign = field(default_factory=SequentialDesign)
-    most_sentences: int = 4
-    most_clusters: int = 4
+    settings: SearchSettings = field(default_factory=SearchSettings)
+    until_target_failures: int = 0
     enough_failures: int = ENOUGH_FAILURES
     own_captions: tuple[str, ...] = ()
     reword: Callable[[str], Sequence[str]] | None = None
@@ -136,25 +137,13 @@ MIN_PARTS = 2
 CLEAR_SILHOUETTE = 0.1
 
 
-@dataclass(frozen=True, kw_only=True)
-class FailureCluster:
-    """Failures that were taken for the same label and look alike.
-
-    Args:
-        predicted: the label that they were taken for; empty when it holds failures of any label.
-        keys: the images, in the order in which they were generated.
-    """
-
-    predicted: str
-    keys: tuple[str, ...]
-
-    def __len__(self) -> int:
-        return len(self.keys)
+Cluster = tuple[str, tuple[str, ...]]
+"""The label that failures were taken for, empty for any, and the images in the order in which they were generated."""
 
 
 def failure_clusters(
     keys: Sequence[str], predicted: Sequence[str], embeddings: FloatArray, *, most_clusters: int
-) -> tuple[FailureCluster, ...]:
+) -> tuple[Cluster, ...]:
     """Split failures by predicted label, and each label's failures by how they look; largest first.
 
     The number of clusters of a label is the one that separates them best (silhouette by cosine), and one where nothing separates
@@ -180,13 +169,11 @@ def failure_clusters(
         ]
     if len(by_label) > 1:
         groups.append(("", list(range(len(keys)))))
-    found = {
+    labels = {
         tuple(keys[place] for place in sorted(places)): label for label, places in reversed(groups)
     }
-    clusters = [FailureCluster(predicted=label, keys=members) for members, label in found.items()]
-    return tuple(
-        sorted(clusters, key=lambda cluster: (-len(cluster), cluster.predicted, cluster.keys))
-    )
+    clusters = [(label, members) for members, label in labels.items()]
+    return tuple(sorted(clusters, key=lambda cluster: (-len(cluster[1]), *cluster)))
 
 
 def _parts(places: Sequence[int], embeddings: FloatArray, most_clusters: int) -> list[list[int]]:
@@ -247,22 +234,21 @@ def search_failures(
         RefusedPromptError: if the generator cannot generate the class at all.
         NotEnoughDataError: if no image of the class passes the quality check.
     """
-    group_objective = CaptionTrials(
+    trials = CaptionTrials(
         sampler,
         class_name=request.class_name,
         criterion=usable_criterion(request.criterion, sampler.class_names, parents=request.parents),
-        design=request.design,
+        settings=request.settings,
         target=request.target,
+        until_target_failures=request.until_target_failures,
         progress=progress,
     )
     parent = parent_of(
         request.class_name, other_classes=sampler.class_names, parents=request.parents
     )
-    baseline = baseline_prompt(request.class_name, template=request.template, parent=parent)
-    _refuse_nothing(group_objective.baseline(baseline, enough_failures=request.enough_failures))
-    search = _Search(
-        sampler=sampler, request=request, group_objective=group_objective, baseline=baseline
-    )
+    baseline = baseline_prompt(request.class_name, template=request.settings.prompt, parent=parent)
+    _refuse_nothing(trials.baseline(baseline, enough_failures=request.enough_failures))
+    search = _Search(sampler=sampler, request=request, trials=trials, baseline=baseline)
     search.try_own_captions()
     search.try_clusters()
     search.drop_longer_ones()
@@ -304,7 +290,7 @@ class _Search:
 
     sampler: Sampler
     request: CaptionSearch
-    group_objective: CaptionTrials
+    trials: CaptionTrials
     baseline: str
     found: list[tuple[Sentences, CaptionTrial, CaptionTrial]] = field(default_factory=list)
     clusters: list[ClusterRecord] = field(default_factory=list)
@@ -315,7 +301,7 @@ class _Search:
     def refinement(self) -> Refinement:
         own = frozenset(content_words(noun_of(self.request.class_name)))
         return Refinement(
-            group_objective=self.group_objective,
+            trials=self.trials,
             baseline=self.baseline,
             class_words=own,
             reword=self.request.reword,
@@ -329,7 +315,7 @@ class _Search:
         pairs = [
             (caption_of(sentences), whole_prompt(self.baseline, sentences)) for sentences in wanted
         ]
-        trials = self.group_objective.try_captions(pairs, step="user") if pairs else ()
+        trials = self.trials.try_captions(pairs, step="user") if pairs else ()
         self.found += [
             (said, trial, trial)
             for said, trial in zip(wanted, trials, strict=True)
@@ -338,55 +324,62 @@ class _Search:
 
     def try_clusters(self) -> None:
         """Caption the baseline's failures cluster by cluster, and shorten what is proven."""
-        failures = self.group_objective.failures_of_baseline()
+        failures = self.trials.failures_of_baseline()
+        keys, labels = [one.key for one in failures], [one.label for one in failures]
         clusters = failure_clusters(
-            failures.keys,
-            failures.labels,
-            self.sampler.embeddings(failures.keys),
-            most_clusters=self.request.most_clusters,
+            keys,
+            labels,
+            self.sampler.embeddings(keys),
+            most_clusters=self.request.settings.most_clusters,
         )
-        has_groups = any(len(cluster) >= SMALLEST for cluster in clusters)
+        has_groups = any(len(members) >= SMALLEST for _, members in clusters)
         writer = CaptionWriter(
             sampler=self.sampler,
             baseline=self.baseline,
             right_keys=self._right_keys(),
-            avoided=tuple(sorted(set(failures.labels) - {self.request.class_name})),
-            effort=CaptionEffort(most_sentences=self.request.most_sentences),
+            avoided=tuple(sorted(set(labels) - {self.request.class_name})),
+            most_sentences=self.request.settings.most_sentences,
         )
-        for cluster in clusters:
-            if len(cluster) >= SMALLEST or not has_groups:
-                caption, note = self._try_cluster(cluster, writer)
-                self.clusters.append(_cluster_record(cluster, caption, note))
+        for label, members in clusters:
+            if len(members) >= SMALLEST or not has_groups:
+                caption, note = self._try_cluster(members, writer)
+                self.clusters.append(
+                    ClusterRecord(
+                        predicted=label,
+                        size=len(members),
+                        example_keys=members[:N_EXAMPLES],
+                        caption=caption,
+                        note=note,
+                    )
+                )
 
     def _right_keys(self) -> tuple[str, ...]:
-        n_asked = self.group_objective.baseline_trial.n_asked
+        n_asked = self.trials.baseline_trial.n_asked
         draws = self.sampler.generate(self.baseline, self.request.class_name, first=0, n=n_asked)
         code = self.sampler.class_names.index(self.request.class_name)
         is_right = np.argmax(draws.probabilities, axis=1) == code
         return tuple(key for key, right in zip(draws.keys, is_right, strict=True) if right)
 
-    def _try_cluster(self, cluster: FailureCluster, writer: CaptionWriter) -> tuple[str, str]:
-        members = self._unexplained(cluster.keys, writer)
-        if len(members) < min(SMALLEST, len(cluster)):
+    def _try_cluster(self, keys: Sequence[str], writer: CaptionWriter) -> tuple[str, str]:
+        members = self._unexplained(keys, writer)
+        if len(members) < min(SMALLEST, len(keys)):
             return "", "what was found before explains it"
-        captioned = writer.caption(
-            members, self._unexplained(self.group_objective.failures_of_baseline().keys, writer)
-        )
-        self.left_out.update(dict.fromkeys(captioned.left_out))
-        if not captioned.sentences:
+        failures = [one.key for one in self.trials.failures_of_baseline()]
+        sentences, left_out = writer.caption(members, self._unexplained(failures, writer))
+        self.left_out.update(dict.fromkeys(left_out))
+        if not sentences:
             return "", "nothing sets it apart from images that are right"
         refinement = self.refinement
-        whole = refinement.tried(captioned.sentences, step="cluster")
-        self._keep_if_proven(captioned.sentences, whole)
-        if whole.stopped_because is StoppedBecause.REFUSED and len(captioned.sentences) > 1:
-            for sentence in captioned.sentences:
+        whole = refinement.tried(sentences, step="cluster")
+        self._keep_if_proven(sentences, whole)
+        if whole.stopped_because is StoppedBecause.REFUSED and len(sentences) > 1:
+            for sentence in sentences:
                 self._keep_if_proven((sentence,), refinement.tried((sentence,), step="sentence"))
-        return caption_of(captioned.sentences), "" if whole.can_be_generated else whole.note
+        return caption_of(sentences), "" if whole.can_be_generated else whole.note
 
     def _keep_if_proven(self, sentences: Sentences, trial: CaptionTrial) -> None:
         if trial.is_proven:
-            refined = self.refinement.shortest(sentences, trial)
-            self.found.append((refined.sentences, refined.trial, trial))
+            self.found.append((*self.refinement.shortest(sentences, trial), trial))
 
     def drop_longer_ones(self) -> None:
         """Leave out what says more than another finding and does not fail more often."""
@@ -403,15 +396,12 @@ class _Search:
 
     def drop_what_controls_explain(self) -> None:
         """Leave out what is not claimed because the images fail more often already when all is done to them but the change."""
-        sampler = self.sampler
-        if not isinstance(sampler, KnowsControls):
-            return
         for one in list(self.found):
-            control = sampler.control_for(one[1].prompt)
+            control = self.sampler.control_for(one[1].prompt)
             if not control or control in one[1].caption:
                 continue
             trial = self.refinement.tried((f"{control}.",), step="control")
-            change = trial.rate.value - self.group_objective.baseline_trial.rate.value
+            change = trial.rate.value - self.trials.baseline_trial.rate.value
             if trial.is_proven or not trial.can_be_generated or change > MAX_CONTROL:
                 self.found.remove(one)
                 self.unclaimed[one[1].caption] = (
@@ -422,17 +412,14 @@ class _Search:
     @property
     def _suspicions(self) -> tuple[CaptionTrial, ...]:
         """Return what fails more often by as much as matters and ran out of objects before that was proven, most often first."""
-        found = [
-            one
-            for one in self.group_objective.trials
-            if one.n_views and not one.is_proven and one.step != "control"
-            if one.difference is not None and (one.difference.value or 0.0) >= self._smallest_gain
+        least = self.request.settings.smallest_gain
+        suspicious = [
+            trial
+            for trial in self.trials.trials
+            if trial.n_views and not trial.is_proven and trial.step != "control"
+            if trial.difference is not None and (trial.difference.value or 0.0) >= least
         ]
-        return tuple(sorted(found, key=lambda one: -one.rate.value))[:MAX_SUSPICIONS]
-
-    @property
-    def _smallest_gain(self) -> float:
-        return self.request.design.smallest_gain
+        return tuple(sorted(suspicious, key=lambda trial: -trial.rate.value))[:MAX_SUSPICIONS]
 
     def _unexplained(self, keys: Sequence[str], writer: CaptionWriter) -> list[str]:
         """Return the images whose own captions say nothing that was found already."""
@@ -442,20 +429,20 @@ class _Search:
         return [key for key, text in own if not any(_says(text, said) for said, _, _ in self.found)]
 
     def result(self) -> ClassSearch:
-        failures = self.group_objective.failures_of_baseline()
-        trials = self.group_objective.trials
+        failures = self.trials.failures_of_baseline()
+        trials = self.trials.trials
         return ClassSearch(
             class_name=self.request.class_name,
             target=self.request.target,
             criterion=describe_criterion(self._counted),
-            baseline=self.group_objective.baseline_trial,
+            baseline=self.trials.baseline_trial,
             trials=trials,
             findings=self._findings(trials),
             clusters=tuple(self.clusters),
-            example_keys=failures.keys[:N_EXAMPLES],
+            example_keys=_keys(failures),
             caption_source=self.sampler.caption_source,
             notes=self._notes(trials),
-            n_images=self.group_objective.n_asked,
+            n_images=self.trials.n_asked,
             suspicions=tuple(one.caption for one in self._suspicions),
         )
 
@@ -478,14 +465,14 @@ class _Search:
             CaptionFinding(
                 trial=trial,
                 whole=chosen[trial.prompt],
-                example_keys=self.group_objective.failed_images(trial).keys[:N_EXAMPLES],
+                example_keys=_keys(self.trials.failed_images(trial)),
             )
-            for trial in self.group_objective.proven_among([now[prompt] for prompt in chosen])
+            for trial in self.trials.proven_among([now[prompt] for prompt in chosen])
         ]
         return tuple(sorted(found, key=lambda finding: -finding.trial.rate.value))
 
     def _notes(self, trials: Sequence[CaptionTrial]) -> tuple[str, ...]:
-        baseline = self.group_objective.baseline_trial
+        baseline = self.trials.baseline_trial
         refused = [
             trial.caption for trial in trials if trial.stopped_because is StoppedBecause.REFUSED
         ]
@@ -520,19 +507,13 @@ class _Search:
             notes.append(
                 f"Sentences that name a label which failures were taken for were left out: {'; '.join(self.left_out)}."
             )
-        if self.group_objective.is_spent:
+        if self.trials.is_spent:
             notes.append("The budget is used up; with a larger one, more could be found.")
         return tuple(notes)
 
 
-def _cluster_record(cluster: FailureCluster, caption: str, note: str) -> ClusterRecord:
-    return ClusterRecord(
-        predicted=cluster.predicted,
-        size=len(cluster),
-        example_keys=cluster.keys[:N_EXAMPLES],
-        caption=caption,
-        note=note,
-    )
+def _keys(failures: Sequence[JudgedImage]) -> tuple[str, ...]:
+    return tuple(image.key for image in failures[:N_EXAMPLES])
 
 
 def _says(text: str, sentences: Sequence[str]) -> bool:

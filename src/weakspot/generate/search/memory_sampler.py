@@ -14,6 +14,7 @@ from weakspot.core.roles import (
     Classifier,
     CompletesCaptions,
     Embedder,
+    HasControls,
     ImageGenerator,
     ScoresCaptions,
 )
@@ -120,6 +121,10 @@ class MemorySampler:
             self._embeddings.update(zip(missing, found, strict=True))
         rows = [self._embeddings[key] for key in keys]
         return np.stack(rows) if rows else np.zeros((0, self.embedder.dimension), dtype=np.float32)
+
+    def control_for(self, prompt: str) -> str:
+        """Return what to say instead of what a prompt changes; empty if the generator has no controls."""
+        return self.generator.control_for(prompt) if isinstance(self.generator, HasControls) else ""
 
     def embed_texts(self, texts: Sequence[str]) -> FloatArray:
         """Return unit vectors [m, d] of phrases in the same space."""

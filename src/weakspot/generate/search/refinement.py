@@ -29,32 +29,21 @@ SCHEMA: dict[str, JsonValue] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class CaptionRewriter:
-    """Asks for shorter wordings; an answer that is of no use gives none.
+def shorter_wordings(
+    caption: str, *, language: TextGenerator, class_name: str, seed: int = 0
+) -> tuple[str, ...]:
+    """Return shorter wordings of a caption, best first; each is measured like any other before it counts.
 
-    Args:
-        language: prompts to text.
-        class_name: what the captions are of.
-        seed: of the search.
+    An answer that is of no use gives none.
     """
-
-    language: TextGenerator
-    class_name: str
-    seed: int = 0
-
-    def __call__(self, caption: str) -> tuple[str, ...]:
-        """Return wordings, best first; each is measured like any other caption before it counts."""
-        asked = ASKED.replace("{class}", noun_of(self.class_name)).replace("{n}", str(N_WORDINGS))
-        try:
-            said = self.language.generate(
-                asked.replace("{caption}", caption), schema=SCHEMA, seed=self.seed
-            )
-            found = json.loads(said)["captions"]
-        except (ModelError, ValueError, KeyError, TypeError):
-            return ()
-        texts = found if isinstance(found, list) else []
-        return tuple(text for text in texts if isinstance(text, str) and text.strip())[:N_WORDINGS]
+    asked = ASKED.replace("{class}", noun_of(class_name)).replace("{n}", str(N_WORDINGS))
+    try:
+        said = language.generate(asked.replace("{caption}", caption), schema=SCHEMA, seed=seed)
+        texts = json.loads(said)["captions"]
+    except (ModelError, ValueError, KeyError, TypeError):
+        return ()
+    texts = texts if isinstance(texts, list) else []
+    return tuple(text for text in texts if isinstance(text, str) and text.strip())[:N_WORDINGS]
 
 
 _MAX_ADJECTIVES = 4
@@ -131,17 +120,8 @@ ERROR_RATE = 0.05
 FEWEST = 48
 
 
-@dataclass(frozen=True, kw_only=True)
-class Refined:
-    """What became of a proven caption.
-
-    Args:
-        sentences: the shortest caption that fails as often.
-        trial: what was measured of it.
-    """
-
-    sentences: Sentences
-    trial: CaptionTrial
+Refined = tuple[Sentences, CaptionTrial]
+"""The shortest caption that fails as often as a proven one, and what was measured of it."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -150,38 +130,38 @@ class Refinement:
 
     Every sentence is tried alone, the most telling one first; once one fails as often, only sentences that are shorter still can
     win and only those are tried. If no single sentence does, sentences are left out one by one. Then adjectives are left out.
-    Whatever is tried enters the group_objective and with it the correction. A shorter caption fails as often unless it loses two fifths
+    Whatever is tried counts as a trial, and is corrected for. A shorter caption fails as often unless it loses two fifths
     of what the whole one gains over the baseline; either answer is wrong once in twenty times. Both get some images more first,
     because a caption that is proven as soon as possible was lucky more often than not.
 
     Args:
-        group_objective: where captions are tried.
+        trials: where captions are tried.
         baseline: the prompt without a caption.
         class_words: words of the class; a sentence that says no more than these says nothing.
         reword: shorter wordings of a caption, tried last; None if there is nobody to ask.
     """
 
-    group_objective: CaptionTrials
+    trials: CaptionTrials
     baseline: str
     class_words: frozenset[str] = frozenset()
     reword: Callable[[str], Sequence[str]] | None = None
 
     def shortest(self, sentences: Sentences, whole: CaptionTrial) -> Refined:
-        best = Refined(sentences=sentences, trial=whole)
+        best = sentences, whole
         if len(sentences) > 1:
             best = self._single(sentences, whole) or self._fewer(sentences, whole)
         return self._reworded(self._plainer(best, whole), whole)
 
     def tried(self, sentences: Sequence[str], *, step: TrialStep) -> CaptionTrial:
-        return self.group_objective.try_captions(
+        return self.trials.try_captions(
             [(caption_of(sentences), whole_prompt(self.baseline, sentences))], step=step
         )[0]
 
     def fails_as_often(self, shorter: CaptionTrial, whole: CaptionTrial) -> bool:
         """Return whether a shorter caption keeps what a longer one gains over the baseline."""
-        gain = whole.rate.value - self.group_objective.baseline_trial.rate.value
+        gain = whole.rate.value - self.trials.baseline_trial.rate.value
         margin = max(MIN_MARGIN, SAME_SHARE * gain)
-        return self.group_objective.same_rate(
+        return self.trials.same_rate(
             shorter, whole, margin=margin, error_rate=ERROR_RATE, fewest=FEWEST
         )
 
@@ -190,34 +170,34 @@ class Refinement:
     ) -> Refined | None:
         trial = self.tried(sentences, step=step)
         is_equal = trial.is_proven and self.fails_as_often(trial, whole)
-        return Refined(sentences=sentences, trial=trial) if is_equal else None
+        return (sentences, trial) if is_equal else None
 
     def _single(self, sentences: Sentences, whole: CaptionTrial) -> Refined | None:
         best: Refined | None = None
         for sentence in sentences:
-            if best is None or n_content_words([sentence]) < n_content_words(best.sentences):
+            if best is None or n_content_words([sentence]) < n_content_words(best[0]):
                 best = self._equal((sentence,), whole, step="sentence") or best
         return best
 
     def _fewer(self, sentences: Sentences, whole: CaptionTrial) -> Refined:
         """Leave out sentences, the least telling first, as long as the rest fails as often."""
-        best = Refined(sentences=sentences, trial=whole)
+        best = sentences, whole
         for sentence in reversed(sentences):
-            rest = tuple(one for one in best.sentences if one != sentence)
+            rest = tuple(one for one in best[0] if one != sentence)
             if len(rest) > 1:
                 best = self._equal(rest, whole, step="sentence") or best
         return best
 
     def _plainer(self, best: Refined, whole: CaptionTrial) -> Refined:
         """Leave out adjectives of every sentence, as many as possible first."""
-        for place in range(len(best.sentences)):
-            for plainer in without_adjectives(best.sentences[place]):
+        for place in range(len(best[0])):
+            for plainer in without_adjectives(best[0][place]):
                 if set(said_words(plainer)) <= self.class_words:
                     continue
-                others = (*best.sentences[:place], plainer, *best.sentences[place + 1 :])
-                found = self._equal(others, whole, step="adjective")
-                if found is not None:
-                    best = found
+                others = (*best[0][:place], plainer, *best[0][place + 1 :])
+                shorter = self._equal(others, whole, step="adjective")
+                if shorter is not None:
+                    best = shorter
                     break
         return best
 
@@ -225,15 +205,13 @@ class Refinement:
         """Try what a language model says in fewer words, the shortest first."""
         if self.reword is None:
             return best
-        proposed = {sentences_of(text) for text in self.reword(caption_of(best.sentences))}
-        shorter = [
-            sentences
-            for sentences in sorted(proposed, key=lambda one: (n_content_words(one), one))
-            if 0 < n_content_words(sentences) < n_content_words(best.sentences)
-            and not {word for one in sentences for word in said_words(one)} <= self.class_words
-        ]
-        for sentences in shorter:
-            found = self._equal(sentences, whole, step="reworded")
-            if found is not None:
-                return found
+        proposed = {sentences_of(text) for text in self.reword(caption_of(best[0]))}
+        for sentences in sorted(proposed, key=lambda one: (n_content_words(one), one)):
+            is_shorter = 0 < n_content_words(sentences) < n_content_words(best[0])
+            words = {word for sentence in sentences for word in said_words(sentence)}
+            if not is_shorter or words <= self.class_words:
+                continue
+            reworded = self._equal(sentences, whole, step="reworded")
+            if reworded is not None:
+                return reworded
         return best

@@ -262,47 +262,17 @@ Plausibility = Callable[[Sequence[str], Sequence[str]], DoubleArray]
 """How well prompts fit images: [n, m] for n keys and m prompts; only differences between images count."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class CaptionEffort:
-    """How much is asked of the captioner for one cluster.
-
-    Args:
-        most_sentences: most sentences in a caption.
-        most_images: most images of a cluster, and as many right ones, that are captioned and scored.
-        most_candidates: most sentences whose likelihood is asked for; those are taken that set the cluster apart by their embeddings.
-        least_first: how many standard errors the first sentence must fit the cluster better than the right images.
-        least_further: the same for every further sentence.
-        least_overall: how many standard errors every sentence must fit all failures better than the right images.
-    """
-
-    most_sentences: int = 4
-    most_images: int = 32
-    most_candidates: int = 24
-    least_first: float = 1.0
-    least_further: float = 2.0
-    least_overall: float = 1.0
+MAX_IMAGES = 32
+"""Most images of a cluster, and as many right ones, that are captioned and scored."""
+MAX_CANDIDATES = 24
+"""Most sentences whose likelihood is asked for; those are taken that set the cluster apart by their embeddings."""
+MIN_FIRST, MIN_FURTHER, MIN_OVERALL = 1.0, 2.0, 1.0
+"""How many standard errors the first sentence, and every further one, must fit the cluster better than the right images; and how
+many every sentence must fit all failures better."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ClusterCaption:
-    """What a cluster's images share and right images lack.
-
-    Args:
-        sentences: in the order in which they were chosen; none if nothing sets the cluster apart.
-        left_out: sentences that name a label which failures were taken for.
-    """
-
-    sentences: tuple[str, ...]
-    left_out: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class ShownImages:
-    """The images that a caption is judged by: the cluster's, all failures, and right ones."""
-
-    inside: tuple[str, ...]
-    failed: tuple[str, ...]
-    right: tuple[str, ...]
+ShownImages = tuple[Sequence[str], Sequence[str], Sequence[str]]
+"""The images that a caption is judged by: the cluster's, all failures, and right ones."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -319,53 +289,48 @@ class CaptionWriter:
         baseline: the prompt that captions go on from.
         right_keys: images of the baseline that did not fail, to compare with.
         avoided: labels that failures were taken for; a sentence that names one would ask for an image of that label.
-        effort: how much is asked of the captioner.
+        most_sentences: most sentences in a caption.
+        most_images: see `MAX_IMAGES`.
+        most_candidates: see `MAX_CANDIDATES`.
     """
 
     sampler: Sampler
     baseline: str
     right_keys: tuple[str, ...]
     avoided: tuple[str, ...] = ()
-    effort: CaptionEffort = CaptionEffort()
+    most_sentences: int = 4
+    most_images: int = MAX_IMAGES
+    most_candidates: int = MAX_CANDIDATES
 
-    def caption(self, keys: Sequence[str], all_failures: Sequence[str] = ()) -> ClusterCaption:
-        """Return the caption of a cluster.
+    def caption(
+        self, keys: Sequence[str], all_failures: Sequence[str] = ()
+    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the sentences that set a cluster apart in the order in which they were chosen, and those left out for naming a label.
 
         Args:
             keys: its images.
             all_failures: all failures that are still to be explained, the cluster's or not.
         """
-        most = self.effort.most_images
-        shown = ShownImages(
-            inside=tuple(keys[:most]),
-            failed=tuple(all_failures[:most]) or tuple(keys[:most]),
-            right=self.right_keys[:most],
-        )
-        said = [sentences_of(text) for text in self.said(shown.inside)]
+        most = self.most_images
+        every = (keys, all_failures or keys, self.right_keys)
+        inside, failed, right = every
+        shown = (inside[:most], failed[:most], right[:most])
+        said = [sentences_of(text) for text in self.said(shown[0])]
         counts = Counter(sentence for sentences in said for sentence in sentences)
         left_out = tuple(sentence for sentence in counts if _names_any(sentence, self.avoided))
         candidates = sorted(
             counts.keys() - set(left_out), key=lambda sentence: (-counts[sentence], sentence)
         )
         by_embeddings = self._by_embeddings if self._has_texts() else None
-        every = ShownImages(
-            inside=tuple(keys), failed=tuple(all_failures) or tuple(keys), right=self.right_keys
-        )
-        if by_embeddings is not None and len(candidates) > self.effort.most_candidates:
+        if by_embeddings is not None and len(candidates) > self.most_candidates:
             scores, _ = self._contrasts((), candidates, every, by_embeddings)
             candidates = [candidates[place] for place in np.argsort(-scores, kind="stable")]
-        candidates = candidates[: self.effort.most_candidates]
+        candidates = candidates[: self.most_candidates]
         if self.sampler.likelihoods(keys[:1], [self.baseline]) is not None:
-            return ClusterCaption(
-                sentences=self._combine(candidates, shown, self._by_likelihood), left_out=left_out
-            )
+            return self._combine(candidates, shown, self._by_likelihood), left_out
         if by_embeddings is not None:
-            return ClusterCaption(
-                sentences=self._combine(candidates, every, by_embeddings), left_out=left_out
-            )
-        return ClusterCaption(
-            sentences=self._combine(candidates, shown, self._by_counts), left_out=left_out
-        )
+            return self._combine(candidates, every, by_embeddings), left_out
+        return self._combine(candidates, shown, self._by_counts), left_out
 
     def said(self, keys: Sequence[str]) -> list[str]:
         """Return what the captions of images add to the baseline.
@@ -381,11 +346,11 @@ class CaptionWriter:
         """Add sentence by sentence, each time the one that sets the cluster apart most, while one does."""
         chosen: tuple[str, ...] = ()
         left = list(candidates)
-        while left and len(chosen) < self.effort.most_sentences:
+        while left and len(chosen) < self.most_sentences:
             scores, overall = self._contrasts(chosen, left, images, plausibility)
-            scores = np.where(overall >= self.effort.least_overall, scores, -np.inf)
+            scores = np.where(overall >= MIN_OVERALL, scores, -np.inf)
             best = int(np.argmax(scores))
-            if scores[best] < (self.effort.least_further if chosen else self.effort.least_first):
+            if scores[best] < (MIN_FURTHER if chosen else MIN_FIRST):
                 break
             chosen = (*chosen, left.pop(best))
         return chosen
@@ -398,12 +363,10 @@ class CaptionWriter:
         plausibility: Plausibility,
     ) -> tuple[DoubleArray, DoubleArray]:
         """Return how clearly each added sentence sets the cluster, and all failures, apart from right images [m], [m]."""
-        keys = list(dict.fromkeys((*images.inside, *images.failed, *images.right)))
+        keys = list(dict.fromkeys(key for part in images for key in part))
         rows = {key: row for row, key in enumerate(keys)}
         gains = self._gains(chosen, added, keys, plausibility)
-        inside, failed, right = (
-            [rows[key] for key in part] for part in (images.inside, images.failed, images.right)
-        )
+        inside, failed, right = ([rows[key] for key in part] for part in images)
         return contrasts(gains[inside], gains[right]), contrasts(gains[failed], gains[right])
 
     def _gains(
@@ -450,10 +413,7 @@ def contrasts(inside: DoubleArray, outside: DoubleArray) -> DoubleArray:
     """
     if not len(inside) or not len(outside):
         return inside.mean(axis=0) if len(inside) else np.zeros(inside.shape[1])
-    squares = ((inside - inside.mean(axis=0)) ** 2).sum(axis=0) + (
-        (outside - outside.mean(axis=0)) ** 2
-    ).sum(axis=0)
-    variance = squares / max(len(inside) + len(outside) - 2, 1)
+    variance = _variance(inside, outside)
     floor = 1e-6 * max(float(np.abs(inside).max()), float(np.abs(outside).max()), 1e-9)
     errors = np.sqrt(variance * (1 / len(inside) + 1 / len(outside))) + floor
     return np.asarray((inside.mean(axis=0) - outside.mean(axis=0)) / errors)

@@ -1,9 +1,8 @@
 """Statistics of rates that are looked at while they are generated: everything here holds at whatever time one stops."""
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from math import ceil, exp, log, log1p, sqrt
+from math import exp, log, log1p
 
 import numpy as np
 
@@ -328,53 +327,6 @@ def is_same(
     score = margin * (rates[0] - rates[1] + 0.5 * margin) / variance
     bound = np.log((1.0 - error_rate) / error_rate)
     return None if abs(score) < bound else bool(score > 0)
-
-
-@dataclass(frozen=True, kw_only=True)
-class FixedDesign:
-    """How many images to generate.
-
-    Args:
-        per_caption: of every caption.
-        baseline: of the baseline.
-        n_captions: how many captions.
-    """
-
-    per_caption: int
-    baseline: int
-    n_captions: int
-
-    @property
-    def total(self) -> int:
-        return self.baseline + self.n_captions * self.per_caption
-
-
-def fixed_design(
-    baseline_rate: float, gain: float, *, n_captions: int, alpha: float = 0.05, power: float = 0.9
-) -> FixedDesign:
-    """Return the fixed design in which a caption with this gain is found with this power.
-
-    The one-sided test of two proportions at level alpha / n_captions, which is what a false discovery rate asks of a single
-    discovery, by its normal approximation. The baseline, which all captions share, gets the square root of the number of captions
-    times as many images as a caption: the division with the fewest images in all.
-
-    >>> fixed_design(0.1, 0.1, n_captions=20).total
-    5874
-    """
-    from scipy.special import ndtri
-
-    other = min(baseline_rate + gain, 1.0)
-    share = sqrt(n_captions)
-    pooled = (baseline_rate * share + other) / (share + 1.0)
-    under_none = sqrt(pooled * (1.0 - pooled) * (1.0 + 1.0 / share))
-    under_gain = sqrt(other * (1.0 - other) + baseline_rate * (1.0 - baseline_rate) / share)
-    needed = (
-        float(ndtri(1.0 - alpha / n_captions)) * under_none + float(ndtri(power)) * under_gain
-    ) / (other - baseline_rate)
-    per_caption = ceil(needed**2)
-    return FixedDesign(
-        per_caption=per_caption, baseline=ceil(per_caption * share), n_captions=n_captions
-    )
 
 
 N_STAKES = 12

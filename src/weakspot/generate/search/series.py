@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from math import isfinite
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy import log
@@ -86,13 +86,8 @@ class Sampler(Protocol):
     def likelihoods(self, keys: Sequence[str], captions: Sequence[str]) -> FloatArray | None:
         """Return log P(caption | image) [n, m], or None when the captioner cannot say."""
 
-
-@runtime_checkable
-class KnowsControls(Protocol):
-    """A sampler whose generator can draw all that a change does to an image but the change itself."""
-
     def control_for(self, prompt: str) -> str:
-        """Return what to say instead of the change; empty if there is nothing to control for."""
+        """Return what to say to draw all that a change does to an image but the change itself; empty if there is nothing to control."""
 
 
 TrialStep = Literal["baseline", "cluster", "sentence", "adjective", "user", "control", "reworded"]
@@ -193,16 +188,22 @@ FINAL = (StoppedBecause.REFUSED, StoppedBecause.REJECTED)
 
 
 @dataclass(frozen=True, kw_only=True)
-class FailedImages:
-    """Failures that count.
+class JudgedImage:
+    """One image and what the classifier made of it.
 
     Args:
-        keys: the images, by content hash.
-        labels: what each was taken for.
+        key: by content hash.
+        label: what it was taken for.
+        is_failure: whether it failed in the way that counts.
+        is_any_failure: whether it failed in any way.
+        parent: the sample whose object it shows; empty if none is known.
     """
 
-    keys: tuple[str, ...]
-    labels: tuple[str, ...]
+    key: str
+    label: str
+    is_failure: bool
+    is_any_failure: bool
+    parent: str = ""
 
 
 class Referee:
@@ -230,8 +231,8 @@ class Referee:
             FailureCriterion(kind="target", target=self.target) if self.target else self._any
         )
 
-    def judged(self, draws: SampledImages) -> tuple["JudgedImage", ...]:
-        """Return what became of every image, in order."""
+    def judged(self, draws: SampledImages) -> tuple[JudgedImage, ...]:
+        """Judge every image, in order."""
         labels = np.full(len(draws.keys), self._code, dtype=np.int64)
         if not len(labels):
             return ()
@@ -256,27 +257,8 @@ class Referee:
             )
         )
 
-    def is_wrong(self, image: "JudgedImage") -> bool:
+    def is_wrong(self, image: JudgedImage) -> bool:
         return image.label != self._names[self._code]
-
-
-@dataclass(frozen=True, kw_only=True)
-class JudgedImage:
-    """One image and what the classifier made of it.
-
-    Args:
-        key: by content hash.
-        label: what it was taken for.
-        is_failure: whether it failed in the way that counts.
-        is_any_failure: whether it failed in any way.
-        parent: the sample whose object it shows; empty if none is known.
-    """
-
-    key: str
-    label: str
-    is_failure: bool
-    is_any_failure: bool
-    parent: str = ""
 
 
 @dataclass(kw_only=True, eq=False)
@@ -328,12 +310,9 @@ class ImageSeries:
         return self.stopped in FINAL or (self.stopped is StoppedBecause.BUDGET and not self.n_asked)
 
     @property
-    def failed(self) -> FailedImages:
+    def failed(self) -> list[JudgedImage]:
         """Return the failures that count, in order, then those among other views of the same objects."""
-        chosen = [one for one in (*self.images, *self.further) if one.is_failure]
-        return FailedImages(
-            keys=tuple(one.key for one in chosen), labels=tuple(one.label for one in chosen)
-        )
+        return [image for image in (*self.images, *self.further) if image.is_failure]
 
     def take(self, draws: SampledImages, referee: Referee, *, n_asked: int) -> None:
         self.n_asked += n_asked

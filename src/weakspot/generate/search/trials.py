@@ -1,11 +1,9 @@
 """Captions against the baseline: generates images where they decide something, and stops as soon as they do."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from weakspot.core.bounds import Count, Level, check_bounds
 from weakspot.core.errors import DataError, InputError, NotEnoughDataError, RefusedPromptError
 from weakspot.core.failures import FailureCriterion
 from weakspot.core.run import Progress, no_progress
@@ -18,46 +16,23 @@ from weakspot.generate.search.sequential import (
 )
 from weakspot.generate.search.series import (
     CaptionTrial,
-    FailedImages,
     ImageSeries,
+    JudgedImage,
     Referee,
     Sampler,
     StoppedBecause,
     TrialStep,
     caption_trials,
 )
+from weakspot.run.settings import SearchSettings
 
 BASELINE_PRECISION = 4.0
 NOTHING_KEPT_BATCHES = 3
 SAME_SHARE = 0.25
 
 
-@dataclass(frozen=True, kw_only=True)
-class SequentialDesign:
-    """How much is generated, and what is promised.
-
-    Args:
-        alpha: false discovery rate over all captions that are tried.
-        smallest_gain: a caption that fails less than this more often than the baseline is of no interest.
-        most_baseline: most images of the baseline prompt.
-        most_per_caption: most images of one caption.
-        most_captions: most captions that are tried, refinements included; the correction is for so many.
-        budget: most images in all, rejected ones included.
-        batch: images generated at a time.
-        until_target_failures: go on with a promising caption until so many failures that count, 0 to stop when it is proven.
-    """
-
-    alpha: Level = 0.05
-    smallest_gain: Level = 0.1
-    most_baseline: Count = 400
-    most_per_caption: Count = 400
-    most_captions: Count = 40
-    budget: Count = 6000
-    batch: Count = 8
-    until_target_failures: int = 0
-
-    def __post_init__(self) -> None:
-        check_bounds(self, where="search")
+BATCH = 8
+"""Images that are generated at a time."""
 
 
 class CaptionTrials:
@@ -70,8 +45,9 @@ class CaptionTrials:
         sampler: where images come from; those of different prompts must be independent.
         class_name: what all images show.
         criterion: when an answer is a failure.
-        design: how much is generated.
+        settings: how much is generated, and what is promised.
         target: count only failures towards this class.
+        until_target_failures: go on with a promising caption until so many failures that count, 0 to stop when it is proven.
         progress: told images generated and the budget.
 
     Raises:
@@ -84,8 +60,9 @@ class CaptionTrials:
         *,
         class_name: str,
         criterion: FailureCriterion,
-        design: SequentialDesign,
+        settings: SearchSettings,
         target: str | None = None,
+        until_target_failures: int = 0,
         progress: Progress = no_progress,
     ) -> None:
         for name in (class_name, *([target] if target else [])):
@@ -100,12 +77,11 @@ class CaptionTrials:
             raise DataError(
                 "The target must be another class than the one that is searched.", given=target
             )
-        self._sampler, self._class_name, self._design, self._progress = (
-            sampler,
-            class_name,
-            design,
-            progress,
-        )
+        self._sampler = sampler
+        self._class_name = class_name
+        self._settings = settings
+        self._until = until_target_failures
+        self._progress = progress
         self._referee = Referee(
             class_name=class_name,
             class_names=sampler.class_names,
@@ -116,21 +92,20 @@ class CaptionTrials:
         self._captions: list[ImageSeries] = []
 
     def baseline(self, prompt: str, *, enough_failures: int = 0) -> CaptionTrial:
-        """Generate the baseline until its rate is known well enough to begin with; group_objectives generate more of it where it pays.
+        """Generate the baseline until its rate is known well enough to begin with; trials generate more of it where it pays.
 
         Args:
             prompt: the baseline prompt.
             enough_failures: go on until so many failures that count, if `most_baseline` allows.
         """
-        design = self._design
         if self._baseline is None:
             self._baseline = ImageSeries(caption="", prompt=prompt, step="baseline")
         elif self._baseline.prompt != prompt:
-            raise InputError("A group_objective has one baseline.", given=prompt)
-        series, wanted = self._baseline, max(enough_failures, design.until_target_failures)
+            raise InputError("A search has one baseline prompt.", given=prompt)
+        series, wanted = self._baseline, max(enough_failures, self._until)
         while series.stopped is None or series.stopped is StoppedBecause.PRECISE:
             if (
-                series.n_images >= 4 * design.batch
+                series.n_images >= 4 * BATCH
                 and series.failures >= wanted
                 and self._is_precise(series)
             ):
@@ -172,7 +147,7 @@ class CaptionTrials:
         """Return whether a shorter caption fails as often as a longer one; generates more of both while images do not tell.
 
         Args:
-            shorter: a trial of this group_objective.
+            shorter: a trial of this search.
             longer: another.
             margin: how much lower would matter; by default the smallest gain, or a quarter of what the longer one gains if that is
                 more.
@@ -211,7 +186,7 @@ class CaptionTrials:
 
     @property
     def is_spent(self) -> bool:
-        return self.n_asked >= self._design.budget
+        return self.n_asked >= self._settings.budget
 
     def proven_among(self, trials: Sequence[CaptionTrial]) -> tuple[CaptionTrial, ...]:
         """Return which of some captions are still discoveries if only these are reported, as they stand now.
@@ -227,12 +202,12 @@ class CaptionTrials:
             )
         )
 
-    def failures_of_baseline(self) -> FailedImages:
-        """Return the baseline's failures that count, in the request they were generated."""
+    def failures_of_baseline(self) -> list[JudgedImage]:
+        """Return the baseline's failures that count, in the order in which they were generated."""
         return self._need_baseline().failed
 
-    def failed_images(self, trial: CaptionTrial) -> FailedImages:
-        """Return the failures that count of one trial, in the request they were generated."""
+    def failed_images(self, trial: CaptionTrial) -> list[JudgedImage]:
+        """Return the failures that count of one trial, in the order in which they were generated."""
         return self._series(trial).failed
 
     def _everyone(self) -> list[ImageSeries]:
@@ -242,13 +217,13 @@ class CaptionTrials:
         return caption_trials(
             self._need_baseline(),
             captions,
-            alpha=self._design.alpha,
-            most=self._design.most_captions,
+            alpha=self._settings.alpha,
+            most=self._settings.most_captions,
         )
 
     def _need_baseline(self) -> ImageSeries:
         if self._baseline is None:
-            raise InputError("A group_objective needs its baseline first.")
+            raise InputError("Measure the baseline first.")
         return self._baseline
 
     def _series(self, trial: CaptionTrial) -> ImageSeries:
@@ -263,7 +238,7 @@ class CaptionTrials:
             return known
         n_tried = sum(one.n_asked > 0 or one.stopped is None for one in self._captions)
         series = ImageSeries(caption=caption, prompt=prompt, step=step)
-        if n_tried >= self._design.most_captions:
+        if n_tried >= self._settings.most_captions:
             series.stopped = StoppedBecause.BUDGET
             series.note = f"{n_tried} captions were tried before; more were not announced."
         self._captions.append(series)
@@ -287,8 +262,8 @@ class CaptionTrials:
         generated = [one for one in self._captions if one.n_images]
         found = discoveries(
             [self._log_evidence(one) for one in generated],
-            alpha=self._design.alpha,
-            most=self._design.most_captions,
+            alpha=self._settings.alpha,
+            most=self._settings.most_captions,
         )
         return {one.prompt for one, is_found in zip(generated, found, strict=True) if is_found}
 
@@ -296,10 +271,9 @@ class CaptionTrials:
         """Return whether a caption needs more images, and note why if it does not."""
         if series.is_final or not series.n_asked:
             return not series.is_final
-        until = self._design.until_target_failures
-        if until and series.failures >= until:
+        if self._until and series.failures >= self._until:
             series.stopped = StoppedBecause.TARGET_FAILURES
-        elif is_proven and not until:
+        elif is_proven and not self._until:
             series.stopped = StoppedBecause.BETTER
         elif not is_proven and self._is_futile(series):
             series.stopped = StoppedBecause.NOT_BETTER
@@ -310,21 +284,21 @@ class CaptionTrials:
         return False
 
     def _is_futile(self, series: ImageSeries) -> bool:
-        rate, gain = self._need_baseline().guess, self._design.smallest_gain
+        rate, gain = self._need_baseline().guess, self._settings.smallest_gain
         return is_futile(series.failures, series.n_images, baseline_rate=rate, smallest_gain=gain)
 
     def _is_precise(self, series: ImageSeries) -> bool:
         error = np.sqrt(series.guess * (1.0 - series.guess) / series.n_images)
-        return bool(error <= self._design.smallest_gain / BASELINE_PRECISION)
+        return bool(error <= self._settings.smallest_gain / BASELINE_PRECISION)
 
     def _baseline_pays(self, still_open: Sequence[ImageSeries]) -> bool:
-        batch, by_baseline, by_caption = self._design.batch, 0.0, [0.0]
-        least = self._need_baseline().guess + self._design.smallest_gain
+        by_baseline, by_caption = 0.0, [0.0]
+        least = self._need_baseline().guess + self._settings.smallest_gain
         for one in still_open:
-            if one.n_images >= 2 * batch and one.guess > least:
+            if one.n_images >= 2 * BATCH and one.guess > least:
                 now = self._log_evidence(one)
-                by_baseline += self._log_evidence(one, more_baseline=batch) - now
-                by_caption.append(self._log_evidence(one, more=batch) - now)
+                by_baseline += self._log_evidence(one, more_baseline=BATCH) - now
+                by_caption.append(self._log_evidence(one, more=BATCH) - now)
         return by_baseline > max(by_caption)
 
     def _log_evidence(self, series: ImageSeries, *, more: int = 0, more_baseline: int = 0) -> float:
@@ -338,24 +312,24 @@ class CaptionTrials:
 
     def _margin(self, longer: ImageSeries) -> float:
         return max(
-            self._design.smallest_gain, SAME_SHARE * (longer.guess - self._need_baseline().guess)
+            self._settings.smallest_gain, SAME_SHARE * (longer.guess - self._need_baseline().guess)
         )
 
     def _room(self, series: ImageSeries) -> int:
         """Return how many more images of a prompt may be generated."""
         most = (
-            self._design.most_baseline
+            self._settings.most_baseline
             if series is self._baseline
-            else self._design.most_per_caption
+            else self._settings.most_per_caption
         )
         return (
             0
             if series.is_final or series.has_ended
-            else max(0, min(most - series.n_asked, self._design.budget - self.n_asked))
+            else max(0, min(most - series.n_asked, self._settings.budget - self.n_asked))
         )
 
     def _generate(self, series: ImageSeries) -> None:
-        n_images = min(self._room(series), self._design.batch)
+        n_images = min(self._room(series), BATCH)
         if not n_images:
             series.stopped = StoppedBecause.BUDGET if self.is_spent else StoppedBecause.MAX_IMAGES
             return
@@ -369,6 +343,6 @@ class CaptionTrials:
         series.take(draws, self._referee, n_asked=draws.n_asked)
         if draws.n_asked < n_images:
             series.has_ended = True
-        if not series.n_images and series.n_asked >= NOTHING_KEPT_BATCHES * self._design.batch:
+        if not series.n_images and series.n_asked >= NOTHING_KEPT_BATCHES * BATCH:
             series.stopped = StoppedBecause.REJECTED
-        self._progress(self.n_asked, self._design.budget)
+        self._progress(self.n_asked, self._settings.budget)

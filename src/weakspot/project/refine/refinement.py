@@ -60,7 +60,6 @@ from weakspot.project.refine.training import (
 )
 from weakspot.repair.collective import (
     FamilyFigures,
-    FamilyPredictions,
     FamilyType,
     family_figures,
     over_models,
@@ -517,7 +516,7 @@ def _figures(
     for place, use in zip(("test", "seed", "held_out"), subject.uses(), strict=True):
         right = {name: getattr(one, place)[1] for name, one in found.items()}
         before = getattr(found["individual"], place)[0]
-        figures.append(family_figures(use, FamilyPredictions(before=before, **right)))
+        figures.append(family_figures(use, before=before, **right))
     return tuple(figures)
 
 

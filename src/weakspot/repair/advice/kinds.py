@@ -1,6 +1,6 @@
 """The kinds of images that findings are about: which images are of each kind, and what repairs were measured to do for it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,14 +8,14 @@ import numpy as np
 from weakspot.core.arrays import BoolArray, DoubleArray, FloatArray, IntArray, even_part, generator
 from weakspot.core.dataset import Dataset, Split, Task
 from weakspot.core.evidence import ClassFinding, ClassFindingKind, Evidence, Interval
-from weakspot.core.failures import ClassProblem, FailureCriterion, Side, class_problems
+from weakspot.core.failures import ClassProblem, Side, class_problems
 from weakspot.core.heads import Head
 from weakspot.core.repairs import GroupChange, GroupKind, RepairPlan, RepairResult
 from weakspot.core.run import RunRecord
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice, matches
+from weakspot.repair.bench import RepairBench
 from weakspot.repair.training.trainer import HeadTrainer
-from weakspot.run.halves import Halves
 from weakspot.run.preparation import CLIP, FEATURES
 
 PROBE = HeadTrainer(penalty=1e-2, tolerance=1e-3)
@@ -103,6 +103,7 @@ def is_like(samples: SampleSet, rows: IntArray, kind: IntArray, *, seed: int) ->
 
 ADVISED = (ClassFindingKind.WHOLE, ClassFindingKind.SHIFT, ClassFindingKind.UNTRAINED)
 MAX_KINDS = 10
+NOTHING: tuple[IntArray, BoolArray] = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -157,141 +158,100 @@ class ImageKind:
         return None if self.training is None else len(self.training)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class KindFinder:
-    """Finds the kinds of a run's findings.
+def kinds_of(record: RunRecord, bench: RepairBench) -> tuple[ImageKind, ...]:
+    """Return the kinds of a run's findings with the most failures, most first."""
+    by_class: dict[str, list[ClassFinding]] = {}
+    for finding in record.class_findings:
+        if finding.is_confirmed and finding.kind in ADVISED:
+            by_class.setdefault(finding.class_name, []).append(finding)
+    evidence = {entry.slice_id: entry for entry in record.evidence}
+    slices = sorted(record.findings(), key=lambda one: -evidence[one.slice_id].failures_inside)
+    kinds = [_of_class(findings, bench) for findings in by_class.values()]
+    kinds += [_of_slice(one, evidence[one.slice_id], bench) for one in slices[:MAX_KINDS]]
+    return tuple(sorted(kinds, key=lambda kind: -kind.n_failed)[:MAX_KINDS])
 
-    Args:
-        record: the run.
-        samples: all samples.
-        criterion: what counts as a failure.
-        halves: of the run.
-        seed: of the run.
-    """
 
-    record: RunRecord
-    samples: SampleSet
-    criterion: FailureCriterion
-    halves: Halves
-    seed: int
+def _of_slice(slice_: FailureSlice, entry: Evidence, bench: RepairBench) -> ImageKind:
+    samples = bench.samples
+    # Of a rule that was made without predictions, the first half.
+    discovery = next(
+        (half for half, _ in bench.pairs if len(half) and half.digest() == slice_.found_on.digest),
+        bench.pairs[0][0],
+    )
+    problem = _problem(discovery, bench, lambda one: matches(slice_, one))
+    rows, failed = NOTHING
+    if problem is not None:
+        inside = slice_.inside(samples, problem)
+        rows, failed = problem.rows[inside], problem.failed[inside]
+    training = _training(samples)
+    own = None if training is None else slice_.class_rows(training)
+    test = slice_.class_rows(_test(bench))
+    return ImageKind(
+        subject=slice_.slice_id,
+        title=slice_.title,
+        class_name=slice_.class_name,
+        side=slice_.side,
+        words=tuple(name.contrast for name in slice_.names if not name.is_unsure),
+        slice_=slice_,
+        evidence=entry,
+        discovery=discovery,
+        rows=rows,
+        failed=failed,
+        training=None if own is None else slice_.members(samples, own),
+        n_class_training=0 if own is None else len(own),
+        n_evaluated=entry.n_inside,
+        n_failed=entry.failures_inside,
+        n_measured=len(slice_.members(samples, test)) or entry.n_inside,
+    )
 
-    def kinds(self) -> tuple[ImageKind, ...]:
-        """Return the kinds with the most failures, most first."""
-        found = [*self._of_classes(), *self._of_slices()]
-        return tuple(sorted(found, key=lambda kind: -kind.n_failed)[:MAX_KINDS])
 
-    def _of_slices(self) -> Iterator[ImageKind]:
-        evidence = {entry.slice_id: entry for entry in self.record.evidence}
-        slices = sorted(
-            self.record.findings(), key=lambda one: -evidence[one.slice_id].failures_inside
-        )
-        for slice_ in slices[:MAX_KINDS]:
-            entry = evidence[slice_.slice_id]
-            discovery = self._discovery(slice_)
-            rows, failed = self._members(slice_, discovery)
-            training = self._training()
-            own = None if training is None else slice_.class_rows(training)
-            test = slice_.class_rows(self._test())
-            yield ImageKind(
-                subject=slice_.slice_id,
-                title=slice_.title,
-                class_name=slice_.class_name,
-                side=slice_.side,
-                words=tuple(name.contrast for name in slice_.names if not name.is_unsure),
-                slice_=slice_,
-                evidence=entry,
-                discovery=discovery,
-                rows=rows,
-                failed=failed,
-                training=None if own is None else slice_.members(self.samples, own),
-                n_class_training=0 if own is None else len(own),
-                n_evaluated=entry.n_inside,
-                n_failed=entry.failures_inside,
-                n_measured=len(slice_.members(self.samples, test)) or entry.n_inside,
-            )
+def _of_class(findings: list[ClassFinding], bench: RepairBench) -> ImageKind:
+    findings.sort(key=lambda one: ADVISED.index(one.kind))
+    class_name, discovery = findings[0].class_name, bench.pairs[0][0]
+    problem = _problem(discovery, bench, lambda one: one.class_name == class_name)
+    rows, failed = NOTHING if problem is None else (problem.rows, problem.failed)
+    training = _training(bench.samples)
+    own = None if training is None else _rows_of(training, class_name)
+    like = None if own is None else is_like(bench.samples, own, rows, seed=bench.settings.seed)
+    shifted = next((one for one in findings if one.words_here), findings[0])
+    measured = next((one for one in findings if one.n_samples), findings[0])
+    is_whole = measured.kind is ClassFindingKind.WHOLE
+    return ImageKind(
+        subject=findings[0].finding_id,
+        title=class_name,
+        class_name=class_name,
+        words=shifted.words_here,
+        words_there=shifted.words_there,
+        class_finding=findings[0],
+        discovery=discovery,
+        rows=rows,
+        failed=failed,
+        training=own if own is None or like is None else own[like],
+        n_class_training=0 if own is None else len(own),
+        n_evaluated=measured.n_samples or len(rows),
+        n_failed=measured.n_failed if is_whole else int(failed.sum()),
+        n_measured=len(_rows_of(_test(bench), class_name)) or measured.n_samples or len(rows),
+    )
 
-    def _of_classes(self) -> Iterator[ImageKind]:
-        by_class: dict[str, list[ClassFinding]] = {}
-        for finding in self.record.class_findings:
-            if finding.is_confirmed and finding.kind in ADVISED:
-                by_class.setdefault(finding.class_name, []).append(finding)
-        for class_name, findings in by_class.items():
-            findings.sort(key=lambda one: ADVISED.index(one.kind))
-            yield self._of_class(class_name, findings)
 
-    def _of_class(self, class_name: str, findings: list[ClassFinding]) -> ImageKind:
-        discovery = self.halves[0][0]
-        problem = self._problem(discovery, class_name)
-        rows, failed = (
-            (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_))
-            if problem is None
-            else (problem.rows, problem.failed)
-        )
-        training, test = self._training(), self._test()
-        own = None if training is None else _of_class(training, class_name)
-        like = None if own is None else is_like(self.samples, own, rows, seed=self.seed)
-        shifted = next((one for one in findings if one.words_here), findings[0])
-        measured = next((one for one in findings if one.n_samples), findings[0])
-        n_failed = (
-            measured.n_failed if measured.kind is ClassFindingKind.WHOLE else int(failed.sum())
-        )
-        n_test = len(_of_class(test, class_name))
-        return ImageKind(
-            subject=findings[0].finding_id,
-            title=class_name,
-            class_name=class_name,
-            words=shifted.words_here,
-            words_there=shifted.words_there,
-            class_finding=findings[0],
-            discovery=discovery,
-            rows=rows,
-            failed=failed,
-            training=own if own is None or like is None else own[like],
-            n_class_training=0 if own is None else len(own),
-            n_evaluated=measured.n_samples or len(rows),
-            n_failed=n_failed,
-            n_measured=n_test or measured.n_samples or len(rows),
-        )
+def _problem(
+    discovery: SampleSet, bench: RepairBench, is_meant: Callable[[ClassProblem], bool]
+) -> ClassProblem | None:
+    problems = class_problems(bench.samples.dataset, discovery.rows, bench.criterion)
+    return next(filter(is_meant, problems), None)
 
-    def _discovery(self, slice_: FailureSlice) -> SampleSet:
-        """Return the half that a slice was found on; of a rule that was made without predictions, the first."""
-        return next(
-            (
-                half
-                for half, _ in self.halves
-                if len(half) and half.digest() == slice_.found_on.digest
-            ),
-            self.halves[0][0],
-        )
 
-    def _members(self, slice_: FailureSlice, discovery: SampleSet) -> tuple[IntArray, BoolArray]:
-        problem = next(
-            (
-                one
-                for one in class_problems(self.samples.dataset, discovery.rows, self.criterion)
-                if matches(slice_, one)
-            ),
-            None,
-        )
-        if problem is None:
-            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_)
-        inside = slice_.inside(self.samples, problem)
-        return problem.rows[inside], problem.failed[inside]
+def _training(samples: SampleSet) -> SampleSet | None:
+    """Return labelled training samples, None if there are no training samples."""
+    rows = samples.dataset.rows_of(Split.TRAIN)
+    return samples.only(rows) if len(rows) else None
 
-    def _problem(self, discovery: SampleSet, class_name: str) -> ClassProblem | None:
-        problems = class_problems(self.samples.dataset, discovery.rows, self.criterion)
-        return next((one for one in problems if one.class_name == class_name), None)
 
-    def _training(self) -> SampleSet | None:
-        """Return labelled training samples, None if there are no training samples."""
-        rows = self.samples.dataset.rows_of(Split.TRAIN)
-        return self.samples.only(rows) if len(rows) else None
-
-    def _test(self) -> SampleSet:
-        """Return the test samples that neither half holds: what a repair is measured on."""
-        rows = self.samples.dataset.rows_of(Split.TEST)
-        used = np.concatenate([part.rows for part in self.halves[0]])
-        return self.samples.only(rows[~np.isin(rows, used)])
+def _test(bench: RepairBench) -> SampleSet:
+    """Return the test samples that neither half holds: what a repair is measured on."""
+    rows = bench.samples.dataset.rows_of(Split.TEST)
+    used = np.concatenate([part.rows for part in bench.pairs[0]])
+    return bench.samples.only(rows[~np.isin(rows, used)])
 
 
 def has_class(dataset: Dataset, rows: IntArray, class_name: str) -> BoolArray:
@@ -302,7 +262,7 @@ def has_class(dataset: Dataset, rows: IntArray, class_name: str) -> BoolArray:
     return np.asarray(dataset.label_matrix[rows, code], dtype=np.bool_)
 
 
-def _of_class(samples: SampleSet, class_name: str) -> IntArray:
+def _rows_of(samples: SampleSet, class_name: str) -> IntArray:
     return np.asarray(
         samples.rows[has_class(samples.dataset, samples.rows, class_name)], dtype=np.int64
     )

@@ -118,21 +118,11 @@ class CurvePoint:
         return np.asarray(sums[counts > 0] / counts[counts > 0], dtype=np.float64)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class LearningCurve:
-    """Points by number of added samples, ascending; the first has none added.
+def draw_curve(material: CurveMaterial, *, seed: int) -> tuple[CurvePoint, ...] | None:
+    """Return what adding samples of the kind does, at least two points, the first with none added.
 
-    Args:
-        points: at least two.
-        n_units: evaluation samples of the kind that it was drawn with, those that belong together once.
+    None if there are too few of them to hold any out.
     """
-
-    points: tuple[CurvePoint, ...]
-    n_units: int
-
-
-def draw_curve(material: CurveMaterial, *, seed: int) -> LearningCurve | None:
-    """Return what adding samples of the kind does; None if there are too few of them to hold any out."""
     kind = material.kind
     if kind.n_units < MIN_UNITS or not len(material.training):
         return None
@@ -152,14 +142,9 @@ def draw_curve(material: CurveMaterial, *, seed: int) -> LearningCurve | None:
             elsewhere[place, repeat] = (
                 float(_change(material, others, head).mean()) if len(others) else 0.0
             )
-    return LearningCurve(
-        points=tuple(
-            CurvePoint(
-                n_added=step, changes=changes[place], elsewhere=float(elsewhere[place].mean())
-            )
-            for place, step in enumerate(steps)
-        ),
-        n_units=kind.n_units,
+    return tuple(
+        CurvePoint(n_added=step, changes=changes[place], elsewhere=float(elsewhere[place].mean()))
+        for place, step in enumerate(steps)
     )
 
 
@@ -245,32 +230,35 @@ class Forecast:
         return self.interval.low > 0.0
 
 
-def forecast_gain(curve: LearningCurve, *, n_measured: int, seed: int) -> Forecast:
+def forecast_gain(
+    curve: Sequence[CurvePoint], n_units: int, *, n_measured: int, seed: int
+) -> Forecast:
     """Return the smallest number of images that brings `ENOUGH` of what the most that were tried bring, and its gain.
 
     Args:
         curve: drawn on the discovery half.
+        n_units: evaluation samples of the kind that it was drawn with, those that belong together once.
         n_measured: images of the kind on which the gain will be measured.
         seed: of the draws.
     """
-    last = curve.points[-1]
+    last = curve[-1]
     wanted = next(
-        (point for point in curve.points[1:] if last.gain > 0 and point.gain >= ENOUGH * last.gain),
+        (point for point in curve[1:] if last.gain > 0 and point.gain >= ENOUGH * last.gain),
         last,
     )
     return Forecast(
         n_wanted=wanted.n_added,
         gain=wanted.gain,
-        interval=gain_interval(wanted, curve.n_units, n_measured=n_measured, seed=seed),
+        interval=gain_interval(wanted, n_units, n_measured=n_measured, seed=seed),
         reachable=last.gain,
         n_most=last.n_added,
         elsewhere=wanted.elsewhere,
-        is_rising=wanted is last and len(curve.points) > 2 and _rises(curve),  # noqa: PLR2004
+        is_rising=wanted is last and len(curve) > 2 and _rises(curve),  # noqa: PLR2004
     )
 
 
-def _rises(curve: LearningCurve) -> bool:
-    return curve.points[-1].gain > curve.points[-2].gain / ENOUGH > 0
+def _rises(curve: Sequence[CurvePoint]) -> bool:
+    return curve[-1].gain > curve[-2].gain / ENOUGH > 0
 
 
 def gain_interval(point: CurvePoint, n_units: int, *, n_measured: int, seed: int) -> Interval:

@@ -12,7 +12,6 @@ import numpy as np
 from weakspot.core.arrays import IntArray
 from weakspot.core.dataset import Dataset, Split
 from weakspot.core.errors import DataError, NotEnoughDataError, UnavailableError, WeakspotError
-from weakspot.core.failures import FailureCriterion
 from weakspot.core.heads import Head, RepairMaterial, TrainingSelection
 from weakspot.core.repairs import RepairPlan
 from weakspot.core.run import Advice, AdviceKind, CheckState, ClassNote, RunRecord
@@ -22,10 +21,10 @@ from weakspot.repair.advice import files as wording
 from weakspot.repair.advice.collection import CollectionNeed, choose_from_pool
 from weakspot.repair.advice.kinds import (
     ImageKind,
-    KindFinder,
     MeasuredRepair,
     best_repair,
     has_class,
+    kinds_of,
     with_embedding,
 )
 from weakspot.repair.advice.learning_curve import (
@@ -46,7 +45,6 @@ from weakspot.repair.export import (
 )
 from weakspot.run.halves import used_rows
 from weakspot.run.preparation import FEATURES, Prepared
-from weakspot.run.settings import Settings
 from weakspot.run.wiring import build_label_checker, build_part
 from weakspot.store.atomic import write_bytes
 
@@ -167,19 +165,13 @@ class Advisor:
 
     Args:
         record: the run, with what repairs measured.
-        prepared: samples and models.
-        settings: of the project.
+        bench: samples, models and settings of the project.
         folder: the project's folder, in which the files go to `next`.
     """
 
     record: RunRecord
-    prepared: Prepared
-    settings: Settings
+    bench: RepairBench
     folder: Path
-
-    @cached_property
-    def criterion(self) -> FailureCriterion:
-        return self.settings.failure.criterion()
 
     def run(self) -> RunRecord:
         """Return the run with its advice, best first; files that cannot be written become a note."""
@@ -197,7 +189,7 @@ class Advisor:
         )
 
     def _write(self) -> None:
-        dataset = self.prepared.samples.dataset
+        dataset = self.bench.samples.dataset
         files.write_collect_page(self.folder, self.wishes, dataset)
         files.write_suspects(self.folder, self._suspects, dataset)
         write_weights(self.folder / files.NEXT_FOLDER, self._recommended, dataset)
@@ -205,14 +197,7 @@ class Advisor:
 
     @cached_property
     def _kinds(self) -> tuple[ImageKind, ...]:
-        halves = self.prepared.halves(self.settings, self.criterion)
-        return KindFinder(
-            record=self.record,
-            samples=self.prepared.samples,
-            criterion=self.criterion,
-            halves=halves,
-            seed=self.settings.seed,
-        ).kinds()
+        return kinds_of(self.record, self.bench)
 
     @cached_property
     def _repairs(self) -> dict[str, MeasuredRepair | None]:
@@ -221,11 +206,11 @@ class Advisor:
     @cached_property
     def _materials(self) -> dict[str, CurveMaterial | None]:
         """Return what can be tried out, of the first findings only: it takes seconds each."""
-        if FEATURES not in self.prepared.samples.spaces:
+        if FEATURES not in self.bench.samples.spaces:
             return {}
         builder = CurveBuilder(
-            samples=self.prepared.samples,
-            criterion=self.criterion,
+            samples=self.bench.samples,
+            criterion=self.bench.criterion,
             start=self._start(),
             penalty=next((one.plan.penalty for one in self.record.repairs if one.arms), None),
         )
@@ -233,7 +218,7 @@ class Advisor:
 
     def _start(self) -> Head | None:
         try:
-            return RepairBench(self.prepared, self.settings).start
+            return self.bench.start
         except WeakspotError:
             return None
 
@@ -243,14 +228,18 @@ class Advisor:
         return tuple(self._wish(kind) for kind in self._kinds)
 
     def _wish(self, kind: ImageKind) -> CollectionNeed:
-        samples, seed = self.prepared.samples, self.settings.seed
+        samples, seed = self.bench.samples, self.bench.settings.seed
         material = self._materials.get(kind.subject)
         curve = None if material is None else draw_curve(material, seed=seed)
         forecast = (
-            None if curve is None else forecast_gain(curve, n_measured=kind.n_measured, seed=seed)
+            None
+            if material is None or curve is None
+            else forecast_gain(curve, material.kind.n_units, n_measured=kind.n_measured, seed=seed)
         )
         n_wanted = _counted(kind, samples) if forecast is None else forecast.n_wanted
-        choice = choose_from_pool(kind, samples, self.criterion, n_wanted=n_wanted or 0, seed=seed)
+        choice = choose_from_pool(
+            kind, samples, self.bench.criterion, n_wanted=n_wanted or 0, seed=seed
+        )
         return CollectionNeed(
             kind=kind,
             choice=choice,
@@ -260,7 +249,7 @@ class Advisor:
         )
 
     def _why_none(self, kind: ImageKind) -> str:
-        if FEATURES not in self.prepared.samples.spaces:
+        if FEATURES not in self.bench.samples.spaces:
             return NO_FEATURES
         if kind.training is None:
             return NO_TRAINING
@@ -275,15 +264,18 @@ class Advisor:
     @cached_property
     def _suspects(self) -> dict[ImageKind, IntArray]:
         """Return evaluation samples with a suspect label, of slices whose labels were found to need a look."""
-        samples, checker = self.prepared.samples, build_label_checker()
+        samples, checker = self.bench.samples, build_label_checker()
         training = samples.only(samples.dataset.rows_of(Split.TRAIN))
-        evaluation = samples.only(used_rows(samples, self.settings))
+        evaluation = samples.only(used_rows(samples, self.bench.settings))
         found: dict[ImageKind, IntArray] = {}
         for kind in self._kinds:
             labels = None if kind.evidence is None else kind.evidence.labels
             if kind.slice_ is not None and labels and (labels.is_flagged or labels.is_doubtful):
                 rows = checker.suspect_rows(
-                    kind.slice_, training=training, evaluation=evaluation, criterion=self.criterion
+                    kind.slice_,
+                    training=training,
+                    evaluation=evaluation,
+                    criterion=self.bench.criterion,
                 )
                 found |= {kind: rows} if len(rows) else {}
         return found
@@ -333,7 +325,7 @@ class Advisor:
         if material is None or point is None:
             return
         interval = gain_interval(
-            point, material.kind.n_units, n_measured=kind.n_measured, seed=self.settings.seed
+            point, material.kind.n_units, n_measured=kind.n_measured, seed=self.bench.settings.seed
         )
         if interval.low > 0:
             yield Advice(
@@ -367,7 +359,7 @@ class Advisor:
             files=(file, files.COLLECT_PAGE) if has_pool else (file,),
             command=self._adding(wish),
         )
-        if not has_pool and kind.words and self.prepared.samples.dataset.has_images:
+        if not has_pool and kind.words and self.bench.samples.dataset.has_images:
             yield Advice(
                 kind=AdviceKind.GENERATE,
                 subject=kind.subject,
@@ -386,7 +378,7 @@ class Advisor:
         if is_labelled.all():
             n_wanted = min(wish.n_wanted or len(is_labelled), len(is_labelled))
             return f"{repair} --method pool-deepest --budget {n_wanted} --slice {wish.kind.subject}"
-        dataset = self.prepared.samples.dataset
+        dataset = self.bench.samples.dataset
         n_ready = int(dataset.is_labelled[dataset.rows_of(Split.POOL)].sum())
         budget = n_ready + sum(len(one.choice.rows) for one in self.wishes)
         labels = shlex.quote(str(self.folder / files.LABEL_FILE))
@@ -408,7 +400,7 @@ class Advisor:
         """Return training weights that are worth taking."""
         known = [one for one in self._repairs.values() if one is not None]
         plan = recommended_plan(self.record, known)
-        return None if plan is None else selection_of(plan, self.record, self.prepared)
+        return None if plan is None else selection_of(plan, self.record, self.bench.prepared)
 
     def _weights(self) -> Iterator[Advice]:
         """Yield that there are weights for training elsewhere, where nothing could be retrained here."""

@@ -82,10 +82,10 @@ class SyntheticRepairer(Strategy):
         rows: list[IntArray] = []
         without: list[str] = []
         for own in by_class(slices):
-            names = _Names(ranked=commonest_names(own, material.evidence), n_used=self.n_names)
-            found = _fitting(own, given, prompts, names)
-            rows.append(found)
-            without += [] if len(found) else [own[0].class_name]
+            names = commonest_names(own, material.evidence)
+            fitting = _fitting(own, given, prompts, names, self.n_names)
+            rows.append(fitting)
+            without += [] if len(fitting) else [own[0].class_name]
         added = np.unique(np.concatenate(rows))
         if not len(added):
             wanted = slice_prompts(slices, material.evidence, n_names=self.n_names)
@@ -180,29 +180,22 @@ def _prompts(samples: SampleSet) -> dict[int, str]:
     }
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Names:
-    """The names of a class, commonest first, and how many of them are used."""
-
-    ranked: tuple[SliceName, ...]
-    n_used: int
-
-    def has(self, prompt: str) -> bool:
-        """Return whether the name that fits a prompt best is used: the very phrase, else the one of which it has most words."""
-        exact = [
-            place for place, name in enumerate(self.ranked) if name.phrase.strip().lower() == prompt
-        ]
-        words = set(content_words(prompt, with_carriers=True))
-        meant = [set(content_words(name.contrast, with_carriers=True)) for name in self.ranked]
-        shared = sorted(
-            (-len(own), place) for place, own in enumerate(meant) if own and own <= words
-        )
-        fitting = exact or [place for _, place in shared]
-        return bool(fitting) and fitting[0] < self.n_used
+def _is_used(prompt: str, names: Sequence[SliceName], n_used: int) -> bool:
+    """Return whether the name that fits a prompt best is among the first: the very phrase, else the one of which it has most words."""
+    exact = [place for place, name in enumerate(names) if name.phrase.strip().lower() == prompt]
+    words = set(content_words(prompt, with_carriers=True))
+    meant = [set(content_words(name.contrast, with_carriers=True)) for name in names]
+    shared = sorted((-len(own), place) for place, own in enumerate(meant) if own and own <= words)
+    fitting = exact or [place for _, place in shared]
+    return bool(fitting) and fitting[0] < n_used
 
 
 def _fitting(
-    own: Sequence[FailureSlice], samples: SampleSet, prompts: Mapping[int, str], names: _Names
+    own: Sequence[FailureSlice],
+    samples: SampleSet,
+    prompts: Mapping[int, str],
+    names: Sequence[SliceName],
+    n_used: int,
 ) -> IntArray:
     """Return the generated rows of a class whose prompt belongs to one of the first names; all of them where no prompt is known.
 
@@ -214,7 +207,7 @@ def _fitting(
         return rows
     plain = {"", class_prompt(own[0].class_name).lower()}
     is_wanted = {
-        prompt: names.has(prompt) if names.ranked else prompt not in plain
+        prompt: _is_used(prompt, names, n_used) if names else prompt not in plain
         for prompt in set(own_prompts)
     }
     return rows[[is_wanted[prompt] for prompt in own_prompts]]

@@ -3,7 +3,8 @@
 The descent is L-BFGS with a preconditioner, few pairs in single precision, and steps that never go up.
 """
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 
@@ -17,22 +18,12 @@ from weakspot.repair.training.problem import FEW_CLASSES, Coordinates, Problem
 SUMMED_AT_ONCE = 32
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Slopes:
-    """The weighted loss of a layer and how it changes.
+Slopes = tuple[DoubleArray, FloatArray, FloatArray, DoubleArray]
+"""The loss of each sample [n]; how the weighted loss of a layer changes along weights [c, d] and biases [c]; and its bends.
 
-    Args:
-        losses: [n] loss of each sample.
-        weights: [c, d] slope along weights.
-        bias: [c] slope along biases.
-        bends: [c] or [c, c], how sharply the loss bends along classes: the weighted mean of p (1 - p), and for few classes that
-            exclude each other also of - p q between them.
-    """
-
-    losses: DoubleArray
-    weights: FloatArray
-    bias: FloatArray
-    bends: DoubleArray
+Bends are [c] or [c, c], how sharply the loss bends along classes: the weighted mean of p (1 - p), and for few classes that exclude
+each other also of - p q between them.
+"""
 
 
 class ChunkedLoss:
@@ -63,7 +54,7 @@ class ChunkedLoss:
 
     def slopes(self, weights: FloatArray, bias: FloatArray, shares: DoubleArray) -> Slopes:
         """Return losses, and slope and curvature of their sum weighted by shares [n]."""
-        found, counts = np.empty(len(self._problem.features)), shares.astype(np.float32)
+        losses, counts = np.empty(len(self._problem.features)), shares.astype(np.float32)
         by_weights, by_bias = np.zeros_like(weights), np.zeros_like(bias)
         bends = np.zeros((len(bias),) * (2 if self._is_softmax and len(bias) <= FEW_CLASSES else 1))
 
@@ -75,12 +66,10 @@ class ChunkedLoss:
                 counts[part],
             )
             likely = self._logits(inputs, weights, bias)
-            losses = (_softmax if self._is_softmax else _sigmoid)(likely, targets)
+            own_losses = (_softmax if self._is_softmax else _sigmoid)(likely, targets)
             part_bends = _bends(likely, counted, is_square=bends.ndim > 1)
             _subtract_targets(likely, targets, counted, is_softmax=self._is_softmax)
-            return Slopes(
-                losses=losses, weights=likely @ inputs, bias=likely.sum(axis=1), bends=part_bends
-            )
+            return own_losses, likely @ inputs, likely.sum(axis=1), part_bends
 
         chunks = list(self._chunks())
         for (part, _), one in zip(
@@ -88,11 +77,11 @@ class ChunkedLoss:
             (map if self._workers is None else self._workers.map)(measured, chunks),
             strict=True,
         ):
-            found[part] = one.losses
-            by_weights += one.weights
-            by_bias += one.bias
-            bends += one.bends
-        return Slopes(losses=found, weights=by_weights, bias=by_bias, bends=bends)
+            losses[part] = one[0]
+            by_weights += one[1]
+            by_bias += one[2]
+            bends += one[3]
+        return losses, by_weights, by_bias, bends
 
     def _chunks(self) -> Iterator[tuple[slice, FloatArray]]:
         return self._problem.chunks(
@@ -155,30 +144,21 @@ def _subtract_targets(
 MIN_TEMPERATURE = 1e-7
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Rivals:
-    """Groups of which only the worst counts; a group whose samples all count nothing takes no part.
+Rivals = tuple[float, list[tuple[IntArray, DoubleArray]]]
+"""What the samples of several groups count together, and the positions of each group with what each sample counts inside it.
 
-    Args:
-        share: what their samples count together.
-        groups: positions of each group that takes part, with what each sample counts inside it.
-    """
+Only the worst of these groups counts; a group whose samples all count nothing takes no part.
+"""
 
-    share: float
-    groups: tuple[tuple[IntArray, DoubleArray], ...]
 
-    @classmethod
-    def of(cls, group_objective: WorstGroupObjective, shares: DoubleArray) -> "Rivals":
-        totals = [float(shares[group].sum()) for group in group_objective]
-        groups = tuple(
-            (group, shares[group] / total)
-            for group, total in zip(group_objective, totals, strict=True)
-            if total > 0
-        )
-        return cls(share=sum(totals), groups=groups)
-
-    def losses(self, losses: DoubleArray) -> DoubleArray:
-        return np.array([float(inner @ losses[group]) for group, inner in self.groups])
+def _rivals(group_objective: WorstGroupObjective, shares: DoubleArray) -> Rivals:
+    totals = [float(shares[group].sum()) for group in group_objective]
+    groups = [
+        (group, shares[group] / total)
+        for group, total in zip(group_objective, totals, strict=True)
+        if total > 0
+    ]
+    return sum(totals), groups
 
 
 class GroupObjectives:
@@ -187,11 +167,11 @@ class GroupObjectives:
     def __init__(
         self, group_objectives: tuple[WorstGroupObjective, ...], shares: DoubleArray
     ) -> None:
-        every = (Rivals.of(group_objective, shares) for group_objective in group_objectives)
-        self._rivals = tuple(rivals for rivals in every if rivals.groups)
+        every = (_rivals(group_objective, shares) for group_objective in group_objectives)
+        self._rivals = [(share, groups) for share, groups in every if groups]
         self._free = shares.copy()
-        for rivals in self._rivals:
-            for group, _ in rivals.groups:
+        for _, groups in self._rivals:
+            for group, _ in groups:
                 self._free[group] = 0.0
 
     def __bool__(self) -> bool:
@@ -200,17 +180,17 @@ class GroupObjectives:
     def worst(self, losses: DoubleArray) -> float:
         """Return the loss that counts, for losses [n] of samples."""
         return float(self._free @ losses) + sum(
-            rivals.share * float(rivals.losses(losses).max()) for rivals in self._rivals
+            share * float(_means(groups, losses).max()) for share, groups in self._rivals
         )
 
     def temperatures(self, losses: DoubleArray, part: float) -> tuple[float, ...]:
         """Return for each set of groups how soft its maximum may be to lie at most a part above the true one."""
         return tuple(
             max(
-                part * float(rivals.losses(losses).max()) / np.log(1.0 + len(rivals.groups)),
+                part * float(_means(groups, losses).max()) / np.log(1.0 + len(groups)),
                 MIN_TEMPERATURE,
             )
-            for rivals in self._rivals
+            for _, groups in self._rivals
         )
 
     def softened(
@@ -218,18 +198,22 @@ class GroupObjectives:
     ) -> tuple[float, DoubleArray]:
         """Return the loss with soft maxima, and how much each sample [n] counts in it."""
         value, counts = float(self._free @ losses), self._free.copy()
-        for rivals, temperature in zip(self._rivals, temperatures, strict=True):
-            found = rivals.losses(losses)
-            powers = np.exp((found - found.max()) / temperature)
-            value += rivals.share * float(found.max() + temperature * np.log(powers.sum()))
-            for (group, inner), power in zip(rivals.groups, powers / powers.sum(), strict=True):
-                counts[group] = rivals.share * power * inner
+        for (share, groups), temperature in zip(self._rivals, temperatures, strict=True):
+            means = _means(groups, losses)
+            powers = np.exp((means - means.max()) / temperature)
+            value += share * float(means.max() + temperature * np.log(powers.sum()))
+            for (group, inner), power in zip(groups, powers / powers.sum(), strict=True):
+                counts[group] = share * power * inner
         return value, counts
 
     @property
     def sharpest(self) -> tuple[float, ...]:
         """Return temperatures at which soft maxima are true ones."""
-        return tuple(MIN_TEMPERATURE for _ in self._rivals)
+        return (MIN_TEMPERATURE,) * len(self._rivals)
+
+
+def _means(groups: Sequence[tuple[IntArray, DoubleArray]], losses: DoubleArray) -> DoubleArray:
+    return np.array([float(inner @ losses[group]) for group, inner in groups])
 
 
 def group_losses(
@@ -247,19 +231,6 @@ def group_losses(
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Curvature:
-    """How sharply a function bends along classes.
-
-    Args:
-        bends: [c] along each axis.
-        axes: [c, c] combinations of classes as columns; None where classes themselves are the axes.
-    """
-
-    bends: FloatArray
-    axes: FloatArray | None
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Evaluation:
     """What a function is at a layer.
 
@@ -267,13 +238,15 @@ class Evaluation:
         value: the function itself.
         worth: what the layer is judged by; larger is worse. Another number than the value where that is only a smooth stand-in.
         gradient: [c, d + 1].
-        curvature: how sharply it bends.
+        bends: [c] how sharply it bends along each axis.
+        axes: [c, c] combinations of classes as columns; None where classes themselves are the axes.
     """
 
     value: float
     worth: float
     gradient: FloatArray
-    curvature: Curvature
+    bends: FloatArray
+    axes: FloatArray | None = None
 
 
 HALF_A_SAMPLE = 0.5
@@ -281,26 +254,19 @@ MIN_BEND = 1e-6
 PATIENCE_STEPS = 20
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Penalty:
-    """The quadratic penalty.
-
-    Args:
-        strength: in units of the mean loss of a sample.
-        anchor: [c, d + 1] what the layer is pulled to, None for nothing.
-        holds_bias: whether biases are pulled as well.
-    """
-
-    strength: float
-    anchor: FloatArray | None
-    holds_bias: bool = False
-
-
 class PenalisedLoss:
     """The loss of layers [c, d + 1] in given coordinates.
 
     Layers of classes that no sample has (`held`) stay as they are, and the mean of the other biases with them: otherwise the
     distance between the two would grow without end. Where no class is held, that mean changes nothing, and stays as well.
+
+    Args:
+        problem: what is trained on.
+        coordinates: in which layers are given.
+        group_objectives: groups of which only the worst counts.
+        anchor: [c, d + 1] what the quadratic penalty pulls layers to, None for nothing.
+        holds_bias: whether it pulls biases as well.
+        workers: threads that chunks are shared out to.
     """
 
     def __init__(
@@ -309,6 +275,8 @@ class PenalisedLoss:
         coordinates: Coordinates,
         group_objectives: GroupObjectives,
         *,
+        anchor: FloatArray | None = None,
+        holds_bias: bool = False,
         workers: Executor | None = None,
     ) -> None:
         self._problem = problem
@@ -317,7 +285,9 @@ class PenalisedLoss:
         self._held = held_classes(problem)
         self._is_centred = coordinates.subtracted is not None
         self._loss = ChunkedLoss(problem, coordinates.subtracted, workers)
-        self.penalty_term = Penalty(strength=0.0, anchor=None)
+        self._anchor = anchor
+        self._holds_bias = holds_bias
+        self.penalty = 0.0
         self.temperatures: tuple[float, ...] = ()
 
     def losses(self, layer: FloatArray) -> DoubleArray:
@@ -334,29 +304,34 @@ class PenalisedLoss:
         if self._group_objectives:
             value, counts = self._group_objectives.softened(self.losses(layer), self.temperatures)
         weights, bias = self._coordinates.plain(layer, is_centred=self._is_centred)
-        slopes = self._loss.slopes(weights, bias, counts)
+        losses, by_weights, by_bias, bends = self._loss.slopes(weights, bias, counts)
         worth = (
-            self._group_objectives.worst(slopes.losses)
+            self._group_objectives.worst(losses)
             if self._group_objectives
-            else float(counts @ slopes.losses)
+            else float(counts @ losses)
         )
-        gradient = self._coordinates.slope(slopes.weights, slopes.bias, is_centred=self._is_centred)
+        gradient = self._coordinates.slope(by_weights, by_bias, is_centred=self._is_centred)
         pulled = self._add_pull(layer, gradient)
         self._project(gradient)
+        axes = None
+        if bends.ndim > 1:
+            along, combined = np.linalg.eigh(bends)
+            bends, axes = np.maximum(along, 0.0), combined.astype(np.float32)
         return Evaluation(
             value=(value if self._group_objectives else worth) + pulled,
             worth=worth + pulled,
             gradient=gradient,
-            curvature=_curvature(slopes.bends),
+            bends=bends.astype(np.float32),
+            axes=axes,
         )
 
-    def precondition(self, embedding: FloatArray, curvature: Curvature) -> FloatArray:
+    def precondition(self, embedding: FloatArray, here: Evaluation) -> FloatArray:
         """Return an embedding divided by how sharply the loss bends along classes and directions, were both independent."""
-        bends, axes = curvature.bends[:, None], curvature.axes
+        bends, axes = here.bends[:, None], here.axes
         found = np.empty_like(embedding)
         np.multiply(bends, self._coordinates.spectrum, out=found[:, :-1])
         found[:, -1:] = bends
-        found += np.float32(self.penalty_term.strength + MIN_BEND)
+        found += np.float32(self.penalty + MIN_BEND)
         np.divide(embedding if axes is None else axes.T @ embedding, found, out=found)
         if axes is not None:
             found = axes @ found
@@ -364,32 +339,23 @@ class PenalisedLoss:
         return found
 
     def _add_pull(self, layer: FloatArray, gradient: FloatArray) -> float:
-        width = layer.shape[1] if self.penalty_term.holds_bias else layer.shape[1] - 1
+        width = layer.shape[1] if self._holds_bias else layer.shape[1] - 1
         away = (
             layer[:, :width].copy()
-            if self.penalty_term.anchor is None
-            else layer[:, :width] - self.penalty_term.anchor[:, :width]
+            if self._anchor is None
+            else layer[:, :width] - self._anchor[:, :width]
         )
         squares = np.einsum("ij,ij->i", away, away)
-        away *= np.float32(self.penalty_term.strength)
+        away *= np.float32(self.penalty)
         gradient[:, :width] += away
-        return 0.5 * self.penalty_term.strength * float(squares.sum(dtype=np.float64))
+        return 0.5 * self.penalty * float(squares.sum(dtype=np.float64))
 
     def _project(self, embedding: FloatArray) -> None:
         has_held = bool(self._held.any())
         if has_held:
             embedding[self._held] = 0.0
-        if self._problem.task is Task.SINGLE_LABEL and (
-            has_held or not self.penalty_term.holds_bias
-        ):
+        if self._problem.task is Task.SINGLE_LABEL and (has_held or not self._holds_bias):
             embedding[~self._held, -1] -= embedding[~self._held, -1].mean()
-
-
-def _curvature(bends: DoubleArray) -> Curvature:
-    if bends.ndim == 1:
-        return Curvature(bends=bends.astype(np.float32), axes=None)
-    along, axes = np.linalg.eigh(bends)
-    return Curvature(bends=np.maximum(along, 0.0).astype(np.float32), axes=axes.astype(np.float32))
 
 
 def held_classes(problem: Problem) -> BoolArray:
@@ -450,28 +416,6 @@ MAX_FLAT = 3
 GAIN_SHARE = 0.1
 
 
-@dataclass(frozen=True, kw_only=True)
-class Patience:
-    """When to stop.
-
-    Args:
-        max_steps: most steps.
-        tolerance: it stops once no gradient component is larger, and no larger part of the value can be expected to be gained.
-        n_pairs: how many former steps the second derivative is learnt from.
-    """
-
-    max_steps: int
-    tolerance: float
-    n_pairs: int = 10
-
-    def is_over(self, here: Evaluation, direction: FloatArray) -> bool:
-        """Return whether there is next to nothing to be gained along a direction."""
-        gain = -0.5 * _product(here.gradient, direction)
-        return float(
-            np.abs(here.gradient).max()
-        ) <= self.tolerance and gain <= GAIN_SHARE * self.tolerance * abs(here.value)
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Descent:
     """How a descent ended.
@@ -487,57 +431,70 @@ class Descent:
     has_converged: bool
 
 
-class _Pairs:
-    """Former steps and the changes of the gradient along them."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._kept: list[tuple[FloatArray, FloatArray, float]] = []
-
-    def add(self, step: FloatArray, change: FloatArray) -> None:
-        bend = _product(step, change)
-        if bend > np.finfo(np.float32).tiny * 1e6:
-            self._kept = [*self._kept, (step, change, bend)][-self._most :]
-
-    def direction(self, objective: PenalisedLoss, here: Evaluation) -> FloatArray:
-        """Return the downhill step that these pairs suggest."""
-        embedding, factors = here.gradient.copy(), []
-        for step, change, bend in reversed(self._kept):
-            factors.append(_product(step, embedding) / bend)
-            embedding -= np.float32(factors[-1]) * change
-        embedding = objective.precondition(embedding, here.curvature)
-        if self._kept:
-            _, change, bend = self._kept[-1]
-            embedding *= np.float32(
-                bend / _product(change, objective.precondition(change, here.curvature))
-            )
-        for (step, change, bend), factor in zip(self._kept, reversed(factors), strict=True):
-            embedding += np.float32(factor - _product(change, embedding) / bend) * step
-        return np.negative(embedding, out=embedding)
+Pair = tuple[FloatArray, FloatArray, float]
+"""A former step, the change of the gradient along it, and their product."""
 
 
 def minimise(
-    objective: PenalisedLoss, begin: FloatArray, patience: Patience, watcher: Best
+    objective: PenalisedLoss,
+    begin: FloatArray,
+    watcher: Best,
+    *,
+    max_steps: int,
+    tolerance: float,
+    n_pairs: int = 10,
 ) -> Descent:
-    """Descend from a layer until the gradient is small, nothing more can be gained, or the watcher has seen enough."""
-    layer, pairs, n_flat = begin, _Pairs(patience.n_pairs), 0
+    """Descend from a layer until the gradient is small, nothing more can be gained, or the watcher has seen enough.
+
+    Args:
+        objective: what is minimised.
+        begin: where to begin.
+        watcher: sees every layer.
+        max_steps: most steps.
+        tolerance: it stops once no gradient component is larger, and no larger part of the value can be expected to be gained.
+        n_pairs: how many former steps the second derivative is learnt from.
+    """
+    layer, n_flat = begin, 0
+    pairs: deque[Pair] = deque(maxlen=n_pairs)
     here = objective.evaluate(layer)
     goes_on = watcher.goes_on(layer, here.worth)
-    for n_steps in range(patience.max_steps + 1):
-        direction = pairs.direction(objective, here)
-        if n_flat >= MAX_FLAT or patience.is_over(here, direction):
+    for n_steps in range(max_steps + 1):
+        direction = _downhill(pairs, objective, here)
+        gain = -0.5 * _product(here.gradient, direction)
+        is_over = float(
+            np.abs(here.gradient).max()
+        ) <= tolerance and gain <= GAIN_SHARE * tolerance * abs(here.value)
+        if n_flat >= MAX_FLAT or is_over:
             return Descent(layer=layer, n_steps=n_steps, has_converged=True)
-        if not goes_on or n_steps == patience.max_steps:
+        if not goes_on or n_steps == max_steps:
             break
-        found = _lower(objective, layer, here, direction)
-        if found is None:
+        lower = _lower(objective, layer, here, direction)
+        if lower is None:
             return Descent(layer=layer, n_steps=n_steps, has_converged=True)
-        step, there = found
-        pairs.add(step, there.gradient - here.gradient)
+        step, there = lower
+        change = there.gradient - here.gradient
+        bend = _product(step, change)
+        if bend > np.finfo(np.float32).tiny * 1e6:
+            pairs.append((step, change, bend))
         n_flat = n_flat + 1 if here.value - there.value <= ROUNDING * abs(here.value) else 0
         layer, here = layer + step, there
         goes_on = watcher.goes_on(layer, here.worth)
     return Descent(layer=layer, n_steps=n_steps, has_converged=False)
+
+
+def _downhill(pairs: Sequence[Pair], objective: PenalisedLoss, here: Evaluation) -> FloatArray:
+    """Return the downhill step that former steps suggest."""
+    embedding, factors = here.gradient.copy(), []
+    for step, change, bend in reversed(pairs):
+        factors.append(_product(step, embedding) / bend)
+        embedding -= np.float32(factors[-1]) * change
+    embedding = objective.precondition(embedding, here)
+    if pairs:
+        _, change, bend = pairs[-1]
+        embedding *= np.float32(bend / _product(change, objective.precondition(change, here)))
+    for (step, change, bend), factor in zip(pairs, reversed(factors), strict=True):
+        embedding += np.float32(factor - _product(change, embedding) / bend) * step
+    return np.negative(embedding, out=embedding)
 
 
 def _lower(

@@ -2,22 +2,21 @@
 
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from weakspot.core.arrays import AnyArray, DoubleArray, FloatArray, IntArray, generator
+from weakspot.core.bounds import Bounds, Count, Positive, check_bounds
 from weakspot.core.dataset import Task
-from weakspot.core.errors import ConfigError, DataError
+from weakspot.core.errors import DataError
 from weakspot.core.heads import Head, WorstGroupObjective
 from weakspot.core.repairs import Solver as SolverName
 from weakspot.repair.training.objective import (
     Best,
     Descent,
     GroupObjectives,
-    Patience,
     PenalisedLoss,
-    Penalty,
     first_layer,
     group_losses,
     minimise,
@@ -59,39 +58,44 @@ class Solver:
     ) -> None:
         self.coordinates = coordinates
         self.begin = first_layer(start, problem, coordinates)
-        self._anchor = self.begin if settings.towards == "start" else None
         self._settings = settings
         self._rivals = GroupObjectives(group_objectives, problem.shares)
-        self.objective = PenalisedLoss(problem, coordinates, self._rivals, workers=workers)
+        self.objective = PenalisedLoss(
+            problem,
+            coordinates,
+            self._rivals,
+            anchor=self.begin if settings.towards == "start" else None,
+            holds_bias=settings.solver == "sgd",
+            workers=workers,
+        )
         affordable = int(PAIRS_SHARE * problem.features.nbytes / (2 * self.begin.nbytes))
         self._n_pairs = min(MAX_PAIRS, max(MIN_PAIRS, affordable))
 
     def descend(self, penalty: float, begin: FloatArray, watcher: Best) -> Descent:
         """Return how the descent from a layer ended, by the solver of the settings."""
+        self.objective.penalty = penalty
         if self._settings.solver == "sgd":
-            return self._along_the_slope(penalty, begin, watcher)
-        self.objective.penalty_term = Penalty(strength=penalty, anchor=self._anchor)
+            return self._along_the_slope(begin, watcher)
         descent, n_steps = Descent(layer=begin, n_steps=0, has_converged=False), 0
         # Maxima over groups become sharper as it goes on.
         for softness in SOFTNESS if self._rivals else SOFTNESS[-1:]:
             if self._rivals:
                 self.objective.soften(descent.layer, softness)
-            patience = Patience(
+            descent = minimise(
+                self.objective,
+                descent.layer,
+                watcher,
                 max_steps=self._settings.max_steps - n_steps,
                 tolerance=self._settings.tolerance,
                 n_pairs=self._n_pairs,
             )
-            descent = minimise(self.objective, descent.layer, patience, watcher)
             n_steps += descent.n_steps
         return replace(descent, n_steps=n_steps)
 
-    def _along_the_slope(self, penalty: float, begin: FloatArray, watcher: Best) -> Descent:
+    def _along_the_slope(self, begin: FloatArray, watcher: Best) -> Descent:
         """Go on for all epochs, or until losses grow beyond all numbers; of groups only the worst at the time counts."""
         settings = self._settings
         self.objective.temperatures = self._rivals.sharpest
-        self.objective.penalty_term = Penalty(
-            strength=penalty, anchor=self._anchor, holds_bias=True
-        )
         layer, velocity = begin, np.zeros_like(begin)
         for n_steps in range(settings.n_epochs + 1):
             with np.errstate(all="ignore"):
@@ -199,37 +203,17 @@ class HeadTrainer:
         n_epochs: of sgd.
     """
 
-    penalty: float = 1e-3
+    penalty: Positive = 1e-3
     towards: Literal["zero", "start"] = "zero"
     solver: SolverName = "exact"
-    max_steps: int = 500
-    tolerance: float = 1e-5
-    learning_rate: float = 0.2
-    momentum: float = 0.9
-    n_epochs: int = 1_000
+    max_steps: Count = 500
+    tolerance: Positive = 1e-5
+    learning_rate: Positive = 0.2
+    momentum: Annotated[float, Bounds(ge=0, lt=1)] = 0.9
+    n_epochs: Count = 1_000
 
     def __post_init__(self) -> None:
-        """Refuse settings that cannot mean anything."""
-        for name in ("penalty", "tolerance", "learning_rate"):
-            if not 0 < getattr(self, name) < float("inf"):
-                raise ConfigError(
-                    f"The setting {name} must be positive.", given=getattr(self, name)
-                )
-        for name in ("max_steps", "n_epochs"):
-            if getattr(self, name) < 1:
-                raise ConfigError(
-                    f"The setting {name} must be at least 1.", given=getattr(self, name)
-                )
-        if not 0 <= self.momentum < 1:
-            raise ConfigError(
-                "The setting momentum must be at least 0 and below 1.", given=self.momentum
-            )
-        for name, known in (("towards", ("zero", "start")), ("solver", ("exact", "sgd"))):
-            if getattr(self, name) not in known:
-                raise ConfigError(
-                    f"The setting {name} must be one of {', '.join(known)}.",
-                    given=getattr(self, name),
-                )
+        check_bounds(self)
 
     def train(
         self,

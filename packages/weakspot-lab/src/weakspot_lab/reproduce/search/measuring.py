@@ -11,7 +11,7 @@ from scipy.stats import fisher_exact
 from weakspot.core.arrays import BoolArray, IntArray
 from weakspot.core.dataset import Split
 from weakspot.generate.search.finding import CaptionSearch, ClassSearch, search_failures
-from weakspot.generate.search.trials import SequentialDesign
+from weakspot.run.settings import SearchSettings
 from weakspot_lab.reproduce.protocol import Context, StepResult
 from weakspot_lab.reproduce.scenes.networks import with_answers
 from weakspot_lab.reproduce.scenes.world import Look
@@ -29,8 +29,8 @@ from weakspot_lab.reproduce.search.victims import (
 N_FRESH, N_SECOND, N_SET, MAX_KEPT = 400, 60, 120, 20
 N_CLASSES = 5
 SURE = 0.05
-DESIGN = SequentialDesign(most_baseline=500, most_per_caption=250, budget=2500, smallest_gain=0.05)
-SMALL_DESIGN = SequentialDesign(most_baseline=80, most_per_caption=48, budget=300, most_captions=6)
+SETTINGS = SearchSettings(most_baseline=500, most_per_caption=250, budget=2500, smallest_gain=0.05)
+SMALL_SETTINGS = SearchSettings(most_baseline=80, most_per_caption=48, budget=300, most_captions=6)
 
 
 def pairs_of(context: Context) -> list[tuple[str, str]]:
@@ -74,7 +74,9 @@ def _searched(
     context: Context, victim: str, name: str, *, target: str | None = None
 ) -> ClassSearch:
     request = CaptionSearch(
-        class_name=name, target=target, design=context.request.pick(DESIGN, SMALL_DESIGN)
+        class_name=name,
+        target=target,
+        settings=context.request.pick(SETTINGS, SMALL_SETTINGS),
     )
     return search_failures(sampler_of(context, victim), request)
 
