@@ -21,7 +21,9 @@ from weakspot.core.slices import DataUse, FailureSlice, SliceName
 from weakspot.data.images import decode_image
 from weakspot.models.onnx.classifier import OnnxClassifier
 from weakspot.models.torch.classifier import TorchClassifier
+from weakspot.repair.bench import RepairBench
 from weakspot.repair.export import export_repair
+from weakspot.run.settings import Settings
 
 NAMES = ("apple", "pear")
 SIDE = 12
