@@ -11,7 +11,6 @@ from PIL import Image
 from weakspot.core.generated import PASS, GenerationRequest
 from weakspot.core.roles import GeneratedImage
 from weakspot.generate.quality import QualityCheck
-from weakspot.generate.requests import Answer
 from weakspot.generate.service import GeneratorService, PendingImage, encoded, remembered
 from weakspot.store.generated_images import GeneratedImageStore
 from weakspot.testing.fakes import PlantedImageGenerator
@@ -124,7 +123,7 @@ def test_sheet__a_rejection_by_the_generator_is_not_overwritten():
         generator_id="g",
         verdicts={"black": "says so", "blank": PASS},
     )
-    sheet = PendingImage.of(Answer(request=REQUESTS[0], made=given))
+    sheet = PendingImage.of((REQUESTS[0], given))
     sheet.say("black", PASS)
     sheet.say("blank", "it is")
     assert sheet.verdicts == {"black": "says so", "blank": "it is"}
@@ -140,7 +139,7 @@ def test_sheet__text_that_cannot_be_written_is_made_so():
         parents=("\ud800",),
         verdicts={"odd": "\udfff" * 500},
     )
-    sheet = PendingImage.of(Answer(request=REQUESTS[0], made=given))
+    sheet = PendingImage.of((REQUESTS[0], given))
     assert sheet.parents == ("?",)
     assert set(sheet.verdicts["odd"]) == {"?"}
 
