@@ -7,6 +7,7 @@ from functools import cached_property, partial
 from threading import Lock
 from typing import Generic, TypeVar
 
+import cv2
 import numpy as np
 from PIL import Image
 
@@ -45,8 +46,6 @@ def typical_colours(images: Iterable[ByteArray]) -> FloatArray:
 
 def typicality(typical: FloatArray, cut: Cut) -> float:
     """Return the mean log ratio over an object: above zero for colours of the middle, below for colours of the surroundings."""
-    import cv2
-
     colours = _colours(cut.pixels)
     small = cv2.resize(cut.alpha, (THUMBNAIL, THUMBNAIL), interpolation=cv2.INTER_AREA)
     is_object = small > MIDDLE
@@ -54,8 +53,6 @@ def typicality(typical: FloatArray, cut: Cut) -> float:
 
 
 def _colours(pixels: ByteArray) -> IntArray:
-    import cv2
-
     small = cv2.resize(pixels, (THUMBNAIL, THUMBNAIL), interpolation=cv2.INTER_AREA)
     lab = cv2.cvtColor(small.astype(np.float32) / 255.0, cv2.COLOR_RGB2LAB) + np.array(
         [0.0, 128.0, 128.0], dtype=np.float32

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
+import cv2
 import numpy as np
 
 from weakspot.core.arrays import AnyArray, ByteArray, FloatArray
@@ -38,8 +39,6 @@ def recoloured(
         colour: its name.
         tone: how the colour looks on such objects, as CIE Lab [3]; None: as a table has it.
     """
-    import cv2
-
     lab = cv2.cvtColor(pixels.astype(np.float32) / 255.0, cv2.COLOR_RGB2LAB)
     weight = np.maximum(alpha, 1e-6)[..., None]
     mean = (lab * weight).sum(axis=(0, 1)) / weight.sum()
@@ -87,8 +86,6 @@ def as_pixels(values: AnyArray) -> ByteArray:
 
 
 def blurred(pixels: ByteArray, *, strength: float = 1.0) -> ByteArray:
-    import cv2
-
     return np.asarray(
         cv2.GaussianBlur(pixels, (0, 0), strength * max(1.5, max(pixels.shape[:2]) / 72)),
         dtype=np.uint8,
@@ -97,8 +94,6 @@ def blurred(pixels: ByteArray, *, strength: float = 1.0) -> ByteArray:
 
 def partly_hidden(pixels: ByteArray, alpha: FloatArray, random: np.random.Generator) -> ByteArray:
     """Return the image with a slab in front of a third to a half of the object, in the tone of the surroundings."""
-    import cv2
-
     height, width = alpha.shape
     rows, columns = np.nonzero(alpha > 0.5)  # noqa: PLR2004
     if not len(rows):
@@ -122,8 +117,6 @@ def partly_hidden(pixels: ByteArray, alpha: FloatArray, random: np.random.Genera
 
 
 def _slab_texture(pixels: ByteArray, alpha: FloatArray, random: np.random.Generator) -> FloatArray:
-    import cv2
-
     outside = pixels[alpha < 0.05]  # noqa: PLR2004
     tone = outside.mean(axis=0) if len(outside) else pixels.mean(axis=(0, 1))
     grain = cv2.GaussianBlur(
@@ -145,8 +138,6 @@ def brightened(pixels: ByteArray, _random: np.random.Generator) -> ByteArray:
 
 def foggy(pixels: ByteArray, random: np.random.Generator) -> ByteArray:
     """Return the image behind fog in swathes."""
-    import cv2
-
     height, width = pixels.shape[:2]
     coarse = random.random((5, 5)).astype(np.float32)
     swathes = cv2.resize(coarse, (width, height), interpolation=cv2.INTER_CUBIC)
@@ -160,8 +151,6 @@ def foggy(pixels: ByteArray, random: np.random.Generator) -> ByteArray:
 
 def rainy(pixels: ByteArray, random: np.random.Generator) -> ByteArray:
     """Return the image duller and greyer, with streaks of rain before it."""
-    import cv2
-
     side = min(pixels.shape[:2])
     drops = _drops(pixels.shape[:2], random, density=0.006)
     length = max(5, side // 16)
@@ -177,8 +166,6 @@ def rainy(pixels: ByteArray, random: np.random.Generator) -> ByteArray:
 
 def snowing(pixels: ByteArray, random: np.random.Generator) -> ByteArray:
     """Return the image with flakes of several sizes before it, and paler."""
-    import cv2
-
     side = min(pixels.shape[:2])
     cover = np.zeros(pixels.shape[:2], dtype=np.float32)
     for radius, density in ((side / 220, 0.006), (side / 120, 0.002), (side / 70, 0.0006)):
@@ -193,8 +180,6 @@ def _drops(shape: tuple[int, ...], random: np.random.Generator, *, density: floa
 
 
 def _disc(radius: float) -> ByteArray:
-    import cv2
-
     size = 2 * max(1, round(radius)) + 1
     return np.asarray(cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (size, size)), dtype=np.uint8)
 
@@ -210,8 +195,6 @@ def noisy(pixels: ByteArray, random: np.random.Generator) -> ByteArray:
 
 
 def pixelated(pixels: ByteArray, _random: np.random.Generator) -> ByteArray:
-    import cv2
-
     height, width = pixels.shape[:2]
     coarse = cv2.resize(pixels, (MOSAIC, MOSAIC), interpolation=cv2.INTER_AREA)
     return np.asarray(
@@ -221,8 +204,6 @@ def pixelated(pixels: ByteArray, _random: np.random.Generator) -> ByteArray:
 
 def tilted(pixels: ByteArray, random: np.random.Generator) -> ByteArray:
     """Return the image turned by a fifth of a right angle or more, so much nearer that no corner is empty."""
-    import cv2
-
     height, width = pixels.shape[:2]
     turn = random.uniform(*TILT) * (1 if random.integers(2) else -1)
     nearer = float(np.cos(np.radians(abs(turn))) + np.sin(np.radians(abs(turn))))
@@ -236,8 +217,6 @@ def tilted(pixels: ByteArray, random: np.random.Generator) -> ByteArray:
 
 def written_over(pixels: ByteArray, random: np.random.Generator) -> ByteArray:
     """Return the image with a line of writing across it, light with a dark rim, as captions and watermarks are."""
-    import cv2
-
     height, width = pixels.shape[:2]
     words = WRITING[int(random.integers(len(WRITING)))]
     font, thick = cv2.FONT_HERSHEY_DUPLEX, max(1, round(width / 130))
@@ -291,8 +270,6 @@ def another_view(
     pixels: ByteArray, alpha: FloatArray, random: np.random.Generator
 ) -> tuple[ByteArray, FloatArray]:
     """Return a square image as if taken from a little nearer and beside, and the object's alpha [side, side] in it."""
-    import cv2
-
     side = alpha.shape[0]
     crop, turn = random.uniform(*CROP), random.uniform(-MAX_TURNED, MAX_TURNED)
     away = 0.5 * (1.0 - crop) * side

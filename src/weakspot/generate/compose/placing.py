@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 
+import cv2
 import numpy as np
 
 from weakspot.core.arrays import BoolArray, ByteArray, FloatArray, generator
@@ -48,8 +49,6 @@ class Cut:
     @cached_property
     def is_whole(self) -> bool:
         """Whether all of the object is within the image, so that it can be put elsewhere: its outline hardly meets the edge."""
-        import cv2
-
         mask = (self.alpha > INSIDE).astype(np.uint8)
         outline = mask_between(cv2.erode(mask, np.ones((3, 3), dtype=np.uint8)), mask)
         edge = np.ones(mask.shape, dtype=np.bool_)
@@ -65,8 +64,6 @@ class Cut:
 
 def cut_by_mask(pixels: ByteArray, mask: ByteArray) -> Cut | str:
     """Return the object under a mask [h, w] where white is the object, or why there is none."""
-    import cv2
-
     height, width = pixels.shape[:2]
     fitted = cv2.resize(mask, (width, height), interpolation=cv2.INTER_AREA)
     is_object = fitted > 127  # noqa: PLR2004
@@ -78,8 +75,6 @@ def cut_by_mask(pixels: ByteArray, mask: ByteArray) -> Cut | str:
 
 def cut_by_coverage(pixels: ByteArray, coverage: FloatArray) -> Cut | str:
     """Return the object that a segmenter has found, at any size, or why there is none."""
-    import cv2
-
     height, width = pixels.shape[:2]
     alpha = cv2.resize(
         np.asarray(coverage, dtype=np.float32), (width, height), interpolation=cv2.INTER_LINEAR
@@ -107,8 +102,6 @@ def tone_of(cut: Cut, colour: str) -> FloatArray | None:
     A mask that is not sure also holds leaves, crates and other objects: parts whose hue is more than sixty degrees from that of a
     painter's colour are left out. White, grey and black have no hue; there the whole object counts.
     """
-    import cv2
-
     lab = cv2.cvtColor(cut.pixels.astype(np.float32) / 255.0, cv2.COLOR_RGB2LAB)
     inside = lab[cut.alpha > INSIDE]
     _, *hue = COLOURS[colour]
@@ -197,8 +190,6 @@ def sprite_of(cut: Cut, *, is_mirrored: bool = False) -> Sprite:
 
 def own_colours(pixels: ByteArray, alpha: FloatArray, *, spread: float = 0.0) -> ByteArray:
     """Return an image in which colours of the surroundings that shine through the outline of an object are replaced by its own."""
-    import cv2
-
     spread = spread or max(1.5, max(alpha.shape) / 110)
     core = cv2.erode((alpha > CORE).astype(np.float32), np.ones((3, 3), dtype=np.uint8))
     weight = cv2.GaussianBlur(core, (0, 0), spread)[..., None]
@@ -255,8 +246,6 @@ def put_on(
 
 
 def _layer(sprite: Sprite, place: Placement, side: int) -> tuple[ByteArray, FloatArray]:
-    import cv2
-
     height, width = sprite.alpha.shape
     x, y, length = place
     factor = length * side / max(height, width)
@@ -288,8 +277,6 @@ def _layer(sprite: Sprite, place: Placement, side: int) -> tuple[ByteArray, Floa
 
 
 def _shade(pixels: ByteArray, alpha: FloatArray) -> ByteArray:
-    import cv2
-
     rows, columns = (
         np.flatnonzero((alpha > 0.5).any(axis=1)),  # noqa: PLR2004
         np.flatnonzero((alpha > 0.5).any(axis=0)),  # noqa: PLR2004
@@ -309,8 +296,6 @@ def _shade(pixels: ByteArray, alpha: FloatArray) -> ByteArray:
 
 def in_light_of(layer: ByteArray, alpha: FloatArray, backdrop: ByteArray) -> ByteArray:
     """Return an object with some of the light of what is behind it."""
-    import cv2
-
     own = cv2.cvtColor(layer.astype(np.float32) / 255.0, cv2.COLOR_RGB2LAB)
     is_object = alpha > 0.5  # noqa: PLR2004
     if not is_object.any():
@@ -348,8 +333,6 @@ class Backdrop:
 
 def emptied(cut: Cut) -> Backdrop:
     """Return the image of an object without the object: its place is filled with what is elsewhere in the image."""
-    import cv2
-
     height, width = cut.alpha.shape
     scale = min(1.0, FILLING_SIDE / max(height, width))
     small_size = (max(8, round(width * scale)), max(8, round(height * scale)))
@@ -379,8 +362,6 @@ def emptied(cut: Cut) -> Backdrop:
 
 def best_step(pixels: ByteArray, hole: BoolArray) -> tuple[int, int] | None:
     """Return by how much (down, across) the image must be moved to fill its hole so that the rim fits best, if it can."""
-    import cv2
-
     height, width = hole.shape
     rim = mask_between(
         hole.astype(np.uint8), cv2.dilate(hole.astype(np.uint8), np.ones((7, 7), dtype=np.uint8))
@@ -415,8 +396,6 @@ def _from_elsewhere(
     pixels: ByteArray, smooth: FloatArray, hole: BoolArray, step: tuple[int, int]
 ) -> FloatArray:
     """Return another part of the image moved over the hole, half way to the tones that suit the rim."""
-    import cv2
-
     moved = np.roll(pixels, step, axis=(0, 1)).astype(np.float32)
     spread = max(4.0, max(hole.shape) / 16)
     tones = cv2.GaussianBlur(smooth.astype(np.float32), (0, 0), spread) - cv2.GaussianBlur(
@@ -429,8 +408,6 @@ def _from_elsewhere(
 
 def _grain(cut: Cut) -> FloatArray:
     """Return noise as strong as the fine detail around the object, so that what was filled does not look smooth."""
-    import cv2
-
     grey = cut.pixels.astype(np.float32).mean(axis=2)
     detail = (grey - cv2.GaussianBlur(grey, (0, 0), 1.5))[cut.alpha < 0.02]  # noqa: PLR2004
     spread = min(8.0, float(np.median(np.abs(detail))) * 1.5) if len(detail) else 0.0
@@ -441,8 +418,6 @@ def _grain(cut: Cut) -> FloatArray:
 
 def square_view(backdrop: Backdrop, *, side: int, anchor: tuple[float, float]) -> ByteArray:
     """Return the largest square of a backdrop; what was removed from it comes as near as possible to the anchor (shares x, y)."""
-    import cv2
-
     height, width = backdrop.pixels.shape[:2]
     length = min(height, width)
     hole = backdrop.hole or (0.5, 0.5)
@@ -455,8 +430,6 @@ def square_view(backdrop: Backdrop, *, side: int, anchor: tuple[float, float]) -
 
 def own_view(cut: Cut, pixels: ByteArray, *, side: int) -> tuple[ByteArray, FloatArray]:
     """Return the largest square around the object of an image of the cut's size, and the object's alpha in it."""
-    import cv2
-
     height, width = cut.alpha.shape
     length = min(height, width)
     box = cut.box
@@ -473,8 +446,6 @@ def own_view(cut: Cut, pixels: ByteArray, *, side: int) -> tuple[ByteArray, Floa
 
 def painted(colour: str, *, side: int) -> ByteArray:
     """Return a plain backdrop in a colour, a little lighter above than below; `plain` is light grey."""
-    import cv2
-
     lightness, *hue = COLOURS.get(colour, PLAIN)
     lab = np.empty((side, side, 3), dtype=np.float32)
     lab[..., 0] = np.clip(
@@ -485,8 +456,6 @@ def painted(colour: str, *, side: int) -> ByteArray:
 
 
 def resized(pixels: ByteArray, width: int, height: int, enlarging: int) -> ByteArray:
-    import cv2
-
     is_smaller = width * height < pixels.shape[0] * pixels.shape[1]
     return np.asarray(
         cv2.resize(

@@ -1,6 +1,6 @@
 """Statistics of rates that are looked at while they are generated: everything here holds at whatever time one stops."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import lru_cache
 from math import exp, log, log1p
 
@@ -51,16 +51,14 @@ def least_difference(counts: tuple[int, int], baseline: tuple[int, int], *, alph
     >>> round(least_difference((12, 16), (10, 100), alpha=0.05), 2)
     0.25
     """
-    upper_edges = _edges()[1:]
+    upper_edges, wanted = _edges()[1:], -log(alpha)
+
     # A difference is only as fine as cells are; it is rounded down.
-    low, high = -1.0, 1.0
-    for _ in range(HALVINGS):
-        middle = 0.5 * (low + high)
-        is_excluded = _log_evidence_at(
-            _next_edges(upper_edges + middle), counts, baseline
-        ) >= -np.log(alpha)
-        low, high = (middle, high) if is_excluded else (low, middle)
-    return low
+    return _turning_point(
+        lambda step: _log_evidence_at(_next_edges(upper_edges + step), counts, baseline) >= wanted,
+        (-1.0, 1.0),
+        halvings=HALVINGS,
+    )
 
 
 def least_ratio(counts: tuple[int, int], baseline: tuple[int, int], *, alpha: float) -> float:
@@ -69,15 +67,26 @@ def least_ratio(counts: tuple[int, int], baseline: tuple[int, int], *, alpha: fl
     >>> round(least_ratio((12, 16), (10, 100), alpha=0.05), 1)
     2.5
     """
-    upper_edges = _edges()[1:]
+    upper_edges, wanted = _edges()[1:], -log(alpha)
+
+    def is_excluded(place: float) -> bool:
+        reached = _next_edges(upper_edges * (place / (1.0 - place)))
+        return _log_evidence_at(reached, counts, baseline) >= wanted
+
     # Halved on a scale on which infinity is 1.
-    low, high = 0.0, 1.0
-    for _ in range(HALVINGS):
-        middle = 0.5 * (low + high)
-        reached = _next_edges(upper_edges * (middle / (1.0 - middle)))
-        is_excluded = _log_evidence_at(reached, counts, baseline) >= -np.log(alpha)
-        low, high = (middle, high) if is_excluded else (low, middle)
-    return low / (1.0 - low)
+    found = _turning_point(is_excluded, (0.0, 1.0), halvings=HALVINGS)
+    return found / (1.0 - found)
+
+
+def _turning_point(
+    holds: Callable[[float], bool], ends: tuple[float, float], *, halvings: int
+) -> float:
+    """Return the last number from the first end on for which something holds, rounded towards that end."""
+    inside, outside = ends
+    for _ in range(halvings):
+        middle = 0.5 * (inside + outside)
+        inside, outside = (middle, outside) if holds(middle) else (inside, middle)
+    return inside
 
 
 def _log_evidence_at(
@@ -208,13 +217,11 @@ def contrast_intervals(
 
 def _edge(failures: int, n_images: int, limit: float, *, outside: float) -> float:
     """Return where the logarithmic bet reaches the limit, between the observed rate and 0 or 1; rounded outwards."""
-    inside = failures / n_images
-    for _ in range(INTERVAL_HALVINGS):
-        middle = 0.5 * (outside + inside)
-        outside, inside = (
-            (outside, middle) if _log_bet(failures, n_images, middle) < limit else (middle, inside)
-        )
-    return outside
+    return _turning_point(
+        lambda rate: _log_bet(failures, n_images, rate) >= limit,
+        (outside, failures / n_images),
+        halvings=INTERVAL_HALVINGS,
+    )
 
 
 def _log_bet(failures: int, n_images: int, rate: float) -> float:
@@ -387,14 +394,14 @@ def sequential_change_interval(
 def _change_edge(counts: tuple[int, int, int], limit: float, outside: float) -> float:
     """Return where the bets reach the limit between the observed change and an end; rounded outwards."""
     gained, lost, n_pairs = counts
-    inside, end = (gained - lost) / n_pairs, outside
-    if inside == end:
-        return end
-    for _ in range(PAIRED_HALVINGS):
-        middle = 0.5 * (outside + inside)
-        is_left = _log_change_bet(gained, lost, n_pairs, middle) < limit
-        outside, inside = (outside, middle) if is_left else (middle, inside)
-    return outside
+    change = (gained - lost) / n_pairs
+    if change == outside:
+        return outside
+    return _turning_point(
+        lambda mean: _log_change_bet(*counts, mean) >= limit,
+        (outside, change),
+        halvings=PAIRED_HALVINGS,
+    )
 
 
 def _log_change_bet(gained: int, lost: int, n_pairs: int, mean: float) -> float:
