@@ -168,7 +168,7 @@ class ListReader:
         probabilities = classified.dataset.probabilities
         if probabilities is None:
             raise ModelError("The classifier gives no probabilities.", where=model.name)
-        return Answers(probabilities=np.asarray(probabilities), labels=labelled.dataset.labels)
+        return np.asarray(probabilities), labelled.dataset.labels
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

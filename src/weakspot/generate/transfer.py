@@ -1,7 +1,6 @@
 """Failures that were made for one classifier, put to others: what share of them fails there too."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -90,17 +89,8 @@ class TransferMatrix(Record):
         return tuple(found)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Answers:
-    """What one classifier says of one set.
-
-    Args:
-        probabilities: [n, c]; rows that are not finite belong to images it has no answer for.
-        labels: the true classes [n], as columns of the probabilities.
-    """
-
-    probabilities: FloatArray
-    labels: IntArray
+Answers = tuple[FloatArray, IntArray]
+"""What one classifier says of one set [n, c], rows that are not finite where it has no answer; and the true classes [n]."""
 
 
 def transfer_matrix(
@@ -137,10 +127,10 @@ def transfer_matrix(
 
 
 def _cell(
-    set_name: str, model: str, found: Answers, class_names: Sequence[str], *, is_own: bool
+    set_name: str, model: str, answers: Answers, class_names: Sequence[str], *, is_own: bool
 ) -> SetOnModel:
-    is_known = np.isfinite(found.probabilities).all(axis=1)
-    probabilities, labels = found.probabilities[is_known], found.labels[is_known]
+    is_known = np.isfinite(answers[0]).all(axis=1)
+    probabilities, labels = answers[0][is_known], answers[1][is_known]
     n_wrong, n_wrong_of_top = (
         int(criterion.failed_predictions(probabilities, labels, class_names).sum())
         for criterion in (FailureCriterion(kind="top-1"), FailureCriterion(kind="top-k", k=TOP))

@@ -9,7 +9,6 @@ from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pydantic import JsonValue
 
 from weakspot.core.arrays import AnyArray, BoolArray, DoubleArray, FloatArray, IntArray
@@ -27,7 +26,7 @@ from weakspot.core.repairs import RepairArm, RepairPlan
 from weakspot.core.roles import Repairer
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
-from weakspot.repair.measure import measure_arm, untouched
+from weakspot.repair.measure import is_image_of, measure_arm, untouched
 from weakspot.repair.training.trainer import HeadTrainer, TrainedHead
 from weakspot.run.halves import Halves, used_rows
 from weakspot.run.preparation import FEATURES, Prepared
@@ -78,7 +77,7 @@ def refuse_contamination(
         added = nothing if rows is None else rows
         _refuse(
             dataset,
-            added[_is_among(dataset, added, verifying)],
+            added[is_image_of(dataset, added, verifying) | np.isin(added, verifying)],
             f"Images of {name} are also in the validation or test split",
             "Take them out of one of the two and ingest again; a repair that saw an image cannot be measured on it.",
         )
@@ -95,17 +94,6 @@ def _refuse(dataset: Dataset, rows: IntArray, what: str, fix: str) -> None:
     raise DataError(
         f"{what}: {len(rows)} in all.", where="the data set", given=[*given, *more], fix=fix
     )
-
-
-def _is_among(dataset: Dataset, rows: IntArray, others: IntArray) -> BoolArray:
-    if not len(rows) or not len(others):
-        return np.zeros(len(rows), dtype=np.bool_)
-    column = dataset.table.column("content_hash")
-    found = pc.is_in(
-        column.take(pa.array(rows)).combine_chunks(),
-        value_set=column.take(pa.array(others)).combine_chunks(),
-    )
-    return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.bool_) | np.isin(rows, others)
 
 
 def _is_generated(dataset: Dataset, rows: IntArray) -> BoolArray:

@@ -149,20 +149,15 @@ def _control(
         taken = match.rows[order[: len(match.places)]]
         # Whoever shares a block counts the same; ascending rows in ascending places make equal sets equal arrays.
         placed = taken[np.lexsort((taken, match.blocks))]
-        n_changed += _n_changed(selection.rows[match.places], placed, match.blocks)
+        before = dict(zip(rows[match.places].tolist(), match.blocks.tolist(), strict=True))
+        now = zip(placed.tolist(), match.blocks.tolist(), strict=True)
+        n_changed += sum(before.get(row) != block for row, block in now)
         rows[match.places] = placed
     counted_in = sorted({match.source.value for match in matches})
     note = f"Matched control {how}: the same weights on as many samples of each class ({', '.join(counted_in)}); "
     changed = f"{n_changed} of {len(rows)} samples are others or count otherwise."
     same = "it is the same training set, because nothing is chosen among the samples of a class."
     return replace(selection, rows=rows, note=note + (changed if n_changed else same))
-
-
-def _n_changed(old: IntArray, new: IntArray, blocks: IntArray) -> int:
-    before = dict(zip(old.tolist(), blocks.tolist(), strict=True))
-    return sum(
-        before.get(row) != block for row, block in zip(new.tolist(), blocks.tolist(), strict=True)
-    )
 
 
 def _importance(selection: TrainingSelection) -> tuple[DoubleArray, IntArray]:

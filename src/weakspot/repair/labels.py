@@ -417,15 +417,12 @@ def _lines(
             SAMPLE_ID: name,
             IMAGE: location or "",
             SUGGESTED: likely,
-            WHY: _why(titles.get(row), roles.get(row)),
+            WHY: f"{title} ({role})" if title and role else title or role,
             LABEL: "",
         }
         for row, name, location, likely in zip(rows.tolist(), *columns, strict=True)
+        for title, role in [(titles.get(row, ""), roles.get(row, ""))]
     ]
-
-
-def _why(title: str | None, role: str | None) -> str:
-    return f"{title} ({role})" if title and role else title or role or ""
 
 
 def suggested_classes(dataset: Dataset, rows: IntArray) -> list[str]:

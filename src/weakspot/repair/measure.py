@@ -57,12 +57,12 @@ def untouched(samples: SampleSet, used: Sequence[IntArray]) -> SampleSet:
             given=f"{int(is_taken.sum())} of {len(rows)} samples",
             fix="Measure on the test split.",
         )
-    is_fresh = ~_has_content_of(dataset, rows, taken)
+    is_fresh = ~is_image_of(dataset, rows, taken)
     left_out = "repeated images"
     is_apart = is_fresh & ~np.isin(dataset.groups[rows], dataset.groups[taken])
     if (is_apart & is_measurable(samples)).any() and not np.array_equal(is_apart, is_fresh):
         is_fresh, left_out = is_apart, "images of groups that were used"
-    kept = _each_once(dataset, rows[is_fresh & is_measurable(samples)])
+    kept = each_once(dataset, rows[is_fresh & is_measurable(samples)])
     if not len(kept):
         raise NotEnoughDataError(
             "No labelled sample is left to measure the repair on.", where=samples.name
@@ -74,13 +74,14 @@ def untouched(samples: SampleSet, used: Sequence[IntArray]) -> SampleSet:
     )
 
 
-def _has_content_of(dataset: Dataset, rows: IntArray, others: IntArray) -> BoolArray:
+def is_image_of(dataset: Dataset, rows: IntArray, others: IntArray) -> BoolArray:
+    """Return which rows [n] show the image of another row."""
     column = dataset.table.column("content_hash").combine_chunks()
     found = pc.is_in(column.take(pa.array(rows)), value_set=column.take(pa.array(others)))
     return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
-def _each_once(dataset: Dataset, rows: IntArray) -> IntArray:
+def each_once(dataset: Dataset, rows: IntArray) -> IntArray:
     """Return the rows without those whose image an earlier one shows."""
     coded = (
         dataset.table.column("content_hash")

@@ -54,14 +54,15 @@ def aftermath(
         raise ConfigError("The setting alpha must lie between 0 and 1.", given=alpha)
     known = [one for one in slices if one.slice_id in before and one.slice_id in after]
     again = _tested_again(known, after)
-    old = [
-        _old(one, before[one.slice_id], after[one.slice_id], again.get(one.slice_id), alpha)
-        for one in known
-    ]
+    old = []
+    for one in known:
+        earlier, entry, q_value = before[one.slice_id], after[one.slice_id], again.get(one.slice_id)
+        status = _status(earlier.failures_inside, entry, q_value, alpha)
+        old.append(_after(one, earlier, entry, q_value, status))
     fresh = _fresh(found, slices, confirmation)
     _refuse_if_unmeasured(fresh, before)
     new = [
-        _new(one, before[one.slice_id], entry, q_value)
+        _after(one, before[one.slice_id], entry, q_value, SliceStatus.NEW)
         for (one, entry), q_value in zip(fresh, _q_values(fresh), strict=True)
         if q_value <= alpha
     ]
@@ -107,13 +108,17 @@ def _tested_again(
     }
 
 
-def _old(
-    found: FailureSlice, before: Evidence, entry: Evidence, q_value: float | None, alpha: float
+def _after(
+    found: FailureSlice,
+    before: Evidence,
+    entry: Evidence,
+    q_value: float | None,
+    status: SliceStatus,
 ) -> SliceAfter:
     return SliceAfter(
         title=found.title,
         slice_id=found.slice_id,
-        status=_status(before.failures_inside, entry, q_value, alpha),
+        status=status,
         failures_before=before.failures_inside,
         failures_after=entry.failures_inside,
         n_members=entry.n_inside,
@@ -134,18 +139,6 @@ def _status(
         SliceStatus.SMALLER
         if fell > 0 and fell >= MIN_FALL * failures_before
         else SliceStatus.STAYS
-    )
-
-
-def _new(found: FailureSlice, before: Evidence, entry: Evidence, q_value: float) -> SliceAfter:
-    return SliceAfter(
-        title=found.title,
-        slice_id=found.slice_id,
-        status=SliceStatus.NEW,
-        failures_before=before.failures_inside,
-        failures_after=entry.failures_inside,
-        n_members=entry.n_inside,
-        q_value=q_value,
     )
 
 
@@ -274,7 +267,9 @@ def _look_again_in_fold(
     if not old and not new:
         return None
     verifier = build_verifier(bench.settings, part=1.0 / len(bench.pairs))
-    tested = [*(_refound(found, discovery) for found in old), *new]
+    # A plan's slices may come from another project; here they are slices of this search.
+    use = DataUse.of(discovery)
+    tested = [*(found.model_copy(update={"found_on": use}) for found in old), *new]
     measured = verifier.verify(
         tested, discovery=discovery, confirmation=confirmation, criterion=bench.criterion
     )
@@ -295,11 +290,6 @@ def _look_again_in_fold(
     return aftermath(old, before, after, confirmed, confirmation, alpha=alpha)
 
 
-def _refound(found: FailureSlice, discovery: SampleSet) -> FailureSlice:
-    """Return a slice as one of this search; a plan's slice may come from another project."""
-    return found.model_copy(update={"found_on": DataUse.of(discovery)})
-
-
 def _find(bench: RepairBench, discovery: SampleSet) -> list[FailureSlice]:
     """Return the candidates that every configured method finds now and that pass the screen, named."""
     settings, assistants = bench.settings, bench.prepared.assistants
@@ -318,15 +308,7 @@ def _find(bench: RepairBench, discovery: SampleSet) -> list[FailureSlice]:
     kept = screened(
         candidates, discovery, bench.criterion, largest_p=chosen.screen_p, most=chosen.max_tested
     ).kept
-    return list(_named(bench, kept, discovery))
-
-
-def _named(
-    bench: RepairBench, slices: Sequence[FailureSlice], discovery: SampleSet
-) -> tuple[FailureSlice, ...]:
-    return build_describer(bench.settings).describe(
-        slices, discovery, bench.criterion, bench.prepared.assistants
-    )
+    return list(build_describer(settings).describe(kept, discovery, bench.criterion, assistants))
 
 
 def _with_answers(bench: RepairBench, fitted: FittedHead) -> Dataset:

@@ -21,6 +21,7 @@ from weakspot.repair.controls import MATCHED_CONTROLS, zero_shot
 from weakspot.repair.export import HEAD_FILE, export_repair
 from weakspot.repair.history import RepairJournal
 from weakspot.repair.labels import read_labels, write_labelling_list
+from weakspot.repair.measure import FORMER
 from weakspot.repair.reverification import look_again
 from weakspot.repair.slice_choice import are_exploratory, chosen_slices, settings_for, with_reason
 from weakspot.run.ledger import Answer, AskedData, AskedTest, Ledger
@@ -90,17 +91,8 @@ def left_out(bench: RepairBench) -> list[str]:
     return notes
 
 
-def unmeasured_groups(bench: RepairBench) -> list[str]:
-    """Return why nothing is measured over given groups although a column was named."""
-    column = bench.settings.repair.groups
-    if not column or column in bench.samples.dataset.metadata_names:
-        return []
-    return [f"Nothing was measured over given groups: there is no column “{column}”."]
-
-
 ASKED = (GroupKind.OVERALL, GroupKind.SLICE, GroupKind.COMPLEMENT)
 """Groups with questions of their own; classes, of which there may be thousands, are judged at the level of their repair."""
-FORMER = (GroupKind.FORMERLY_RIGHT, GroupKind.FORMERLY_WRONG)
 Family = tuple[GroupKind, str, bool]
 
 
@@ -397,7 +389,9 @@ def _arms(
 ) -> tuple[tuple[RepairArm, ...], tuple[str, ...]]:
     """Return the repair, retraining alone, and the matched controls of its selection; what is unavailable becomes a note."""
     arms = [bench.arm(method, selection, is_baseline=False, fitted=fitted)]
-    notes = unmeasured_groups(bench)
+    column, notes = bench.settings.repair.groups, list[str]()
+    if column and column not in bench.samples.dataset.metadata_names:
+        notes.append(f"Nothing was measured over given groups: there is no column “{column}”.")
     if method != PLAIN:
         arms.append(bench.arm(PLAIN, bench.selection(PLAIN, {}), is_baseline=True))
     for name, other in _controls(bench, selection, notes):

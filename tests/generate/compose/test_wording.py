@@ -101,13 +101,6 @@ def test_read_prompt__finds_class_changes_and_place(prompt, class_name, changes,
     assert (wanted.place.words if wanted.place else None) == place
 
 
-def test_read_prompt__bracketed_parent_carries_nothing():
-    plain, bracketed = (
-        read_prompt(f"a photo of a fly{more}.", _images()) for more in ("", " (insect)")
-    )
-    assert plain == bracketed
-
-
 def test_read_prompt__colour_of_the_place_is_not_the_objects():
     wanted = read_prompt("a photo of a green apple on a yellow flower", _images())
     assert wanted.changes == {"colour": "green"}

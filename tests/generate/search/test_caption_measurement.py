@@ -100,7 +100,7 @@ def test_try_captions__proves_the_planted_ones_and_gives_up_the_others():
     assert proven.difference.low > 0
     assert proven.ratio.low > 1
     assert proven.q_value <= 0.05 < other.q_value
-    assert proven.e_value > 20 > other.e_value
+    assert proven.log10_e_value > np.log10(20) > other.log10_e_value
     assert proven.rate.interval.low < 0.7 < proven.rate.interval.high
     assert contest.trials == trials
 
@@ -135,20 +135,6 @@ def test_try_captions__draws_the_places_of_each_series_once_and_in_order():
     sampler = contest._sampler
     assert all(places == list(range(len(places))) for places in sampler.places.values())
     assert sum(len(places) for places in sampler.places.values()) == contest.n_asked
-
-
-def test_try_captions__is_the_same_every_time():
-    assert world(0.1, [0.7, 0.2])[0].baseline(PROMPT) == world(0.1, [0.7, 0.2])[0].baseline(PROMPT)
-    first, second = (world(0.1, [0.7, 0.2, 0.1]) for _ in range(2))
-    assert first[0].try_captions(first[1], step="cluster") == second[0].try_captions(
-        second[1], step="cluster"
-    )
-
-
-def test_try_captions__a_prompt_that_is_the_baseline_is_not_tested_against_itself():
-    contest, _ = world(0.1, [])
-    assert contest.try_captions([("nothing new", PROMPT)], step="user")[0].step == "baseline"
-    assert contest.trials == ()
 
 
 def test_try_captions__a_refused_prompt_is_a_trial_with_a_note():
@@ -237,13 +223,6 @@ def test_baseline__draws_enough_to_begin_with_and_more_failures_if_asked():
     assert {one.label for one in contest.failures_of_baseline()} == {"bee"}
     with pytest.raises(InputError):
         contest.baseline("another")
-
-
-def test_baseline__never_draws_more_than_allowed():
-    contest, _ = world(0.1, [], most_baseline=50)
-    trial = contest.baseline(PROMPT, enough_failures=100)
-    assert trial.n_asked == 50
-    assert trial.stopped_because is StoppedBecause.MAX_IMAGES
 
 
 def test_baseline__a_refused_one_leaves_nothing_to_compare_with():

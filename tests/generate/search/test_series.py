@@ -44,15 +44,15 @@ def test_take__counts_failures_and_what_they_were_taken_for():
     assert (series.n_asked, series.n_images, series.failures) == (6, 4, 3)
     assert series.wrong_labels == {"bee": 2, "wasp": 1}
     assert series.rejected == {"blank": 2}
-    assert series.failed.keys == ("key1", "key2", "key3")
-    assert series.failed.labels == ("bee", "bee", "wasp")
+    assert [one.key for one in series.failed] == ["key1", "key2", "key3"]
+    assert [one.label for one in series.failed] == ["bee", "bee", "wasp"]
 
 
 def test_take__every_object_counts_once_and_its_other_views_are_only_shown():
     given = replace(draws(0, 1, 1, 2), parents=("a", "b", "b", "c"))
     series = series_of(given)
     assert (series.n_images, series.failures, len(series.further)) == (3, 2, 1)
-    assert series.failed.keys == ("key1", "key3", "key2")
+    assert [one.key for one in series.failed] == ["key1", "key3", "key2"]
     (record,) = caption_trials(series, [], alpha=0.05, most=40)
     assert (record.n_images, record.n_views) == (3, 1)
 

@@ -4,7 +4,6 @@ import pytest
 from weakspot.core.arrays import unit_rows
 from weakspot.core.errors import ModelError
 from weakspot.generate.search.sentences import (
-    ASSEMBLED,
     WordSentence,
     WordSentences,
     built_in_sentences,
@@ -134,8 +133,3 @@ def test_built_in_sentences__each_once_and_plain_english():
         "it is in a net.",
         "the photo is blurry.",
     } <= set(said)
-
-
-def test_source__is_marked(words):
-    assert words.source == ASSEMBLED
-    assert "words" in words.source

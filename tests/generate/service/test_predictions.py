@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from weakspot.core.assistants import NO_ASSISTANTS
-from weakspot.core.errors import ConfigError, DataError, ModelError, StoreError
+from weakspot.core.errors import ConfigError, DataError, StoreError
 from weakspot.core.generated import GenerationRequest
 from weakspot.core.roles import ClassifierOutput
 from weakspot.data.engine.processes import ProcessEngine
@@ -147,21 +147,6 @@ def test_drawn_predictions__what_cannot_work_is_refused(prepared, tmp_path):
     assert not given.has_embeddings
     with pytest.raises(ConfigError, match="embedder cannot make any"):
         given.embeddings(keys)
-
-
-def test_drawn_predictions__logits_are_noticed(prepared, tmp_path):
-    class Logits(Counting):
-        def classify(self, prepared):
-            return ClassifierOutput(
-                probabilities=np.full((len(prepared), 4), 3.0, dtype=np.float32)
-            )
-
-    predictions = predictions_of(
-        replace(prepared, classifier=Logits(prepared.classifier.inner)), tmp_path
-    )
-    keys = [one.content_hash for one in predictions.generate(REQUESTS) if one.is_kept]
-    with pytest.raises(ModelError, match="outside"):
-        predictions.probabilities(keys)
 
 
 def test_probabilities__many_images_are_classified_elsewhere_and_are_the_same(

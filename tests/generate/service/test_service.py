@@ -97,15 +97,6 @@ def test_draw__nothing_twice(tmp_path):
     assert second.tally() == {"kept": 5}
 
 
-def test_draw__progress(tmp_path):
-    told = []
-    service = _service(tmp_path, progress=lambda done, total: told.append((done, total)))
-    service.generate(_requests(1, 2))
-    service.generate(_requests(*range(1, 8)))
-    service.generate(_requests(1))
-    assert told == [(0, 2), (2, 2), (2, 2), (2, 7), (6, 7), (7, 7), (7, 7)]
-
-
 BAD = {
     "raises": (RuntimeError("boom"), "failed", "RuntimeError: boom"),
     "none": ("none", "failed", "no image came"),
@@ -160,23 +151,6 @@ def test_draw__own_verdicts_that_pass_and_parents_are_kept(tmp_path):
     assert generated.is_kept
     assert next(iter(generated.verdicts.items())) == ("unsafe", PASS)
     assert generated.parents == ("a", "b")
-
-
-@pytest.mark.parametrize("mode", ["RGBA", "L", "P", "CMYK", "I;16", "1"])
-def test_draw__other_modes_become_rgb(tmp_path, mode):
-    fault = (
-        {1: lambda good: _with(good.image.convert(mode))(good)}
-        if mode != "I;16"
-        else {
-            1: lambda good: _with(
-                Image.fromarray(np.asarray(good.image.convert("L")).astype(np.uint16) * 257)
-            )(good)
-        }
-    )
-    service = _service(tmp_path, Faulty(faults=fault))
-    (generated,) = service.generate(_requests(1))
-    assert generated.is_kept
-    assert service.image(generated).mode == "RGB"
 
 
 def test_draw__a_batch_that_fails_is_asked_again_one_by_one(tmp_path):
@@ -262,16 +236,6 @@ def test_draw__a_generator_that_is_gone_ends_the_call_and_what_was_drawn_is_kept
     assert [one.request.seed for one in GeneratedImageStore(tmp_path)] == [0, 1, 2, 3]
     assert generator.calls == [[0, 1, 2, 3], [4, 5, 6, 7]]
     assert all(one.is_kept for one in _service(tmp_path, Faulty()).generate(_requests(*range(12))))
-
-
-def test_draw__an_interruption_loses_the_batch_under_way(tmp_path):
-    generator = Faulty(faults={9: KeyboardInterrupt()})
-    with pytest.raises(KeyboardInterrupt):
-        _service(tmp_path, generator).generate(_requests(*range(12)))
-    assert [one.request.seed for one in GeneratedImageStore(tmp_path)] == list(range(8))
-    generator.faults.clear()
-    _service(tmp_path, generator).generate(_requests(*range(12)))
-    assert generator.calls == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11], [8, 9, 10, 11]]
 
 
 def test_draw__a_limit_of_new_images(tmp_path):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from weakspot.core.errors import DataError
-from weakspot.generate.transfer import Answers, transfer_matrix
+from weakspot.generate.transfer import transfer_matrix
 
 NAMES = ("a", "b", "c", "d", "e")
 
@@ -15,7 +15,7 @@ def _answers(ranks, labels=None):
         order = [code for code in range(len(NAMES)) if code != label]
         order.insert(rank, int(label))
         probabilities[row, order] = [0.4, 0.25, 0.2, 0.1, 0.05]
-    return Answers(probabilities=probabilities, labels=labels)
+    return probabilities, labels
 
 
 def test_transfer_matrix__top_one_and_top_three():
@@ -41,15 +41,13 @@ def test_transfer_matrix__top_one_and_top_three():
 
 def test_transfer_matrix__images_without_an_answer_do_not_count():
     found = _answers([1, 0, 1])
-    found.probabilities[0] = np.nan
+    found[0][0] = np.nan
     cell = transfer_matrix({"set": {"m": found}}, NAMES).cell("set", "m")
     assert (cell.n_images, cell.n_wrong) == (2, 1)
 
 
 def test_transfer_matrix__three_classes_cannot_be_wrong_of_three():
-    answers = Answers(
-        probabilities=np.array([[0.1, 0.2, 0.7]], dtype=np.float32), labels=np.array([0])
-    )
+    answers = np.array([[0.1, 0.2, 0.7]], dtype=np.float32), np.array([0])
     matrix = transfer_matrix({"set": {"m": answers}}, NAMES[:3])
     assert matrix.rates(of_top=True) == ((0.0,),)
     assert "always among the 3 likeliest" in matrix.notes[0]

@@ -61,7 +61,7 @@ def test_material__of_a_multi_label_task_the_label_alone(world, criterion):
     answers = np.array([[0.35], [0.25]], dtype=np.float32)
     truth = np.array([[True], [True]])
     assert found.judge(answers, truth).tolist() == [True, False]
-    assert draw_curve(found, seed=0).points[-1].gain > 0.2
+    assert draw_curve(found, seed=0)[-1].gain > 0.2
 
 
 @pytest.mark.parametrize("kind", ["top-1", "low-confidence"])

@@ -175,11 +175,6 @@ class CaptionTrial(Record):
         return self.rate.count
 
     @property
-    def e_value(self) -> float:
-        """Return the evidence that the caption fails more often than the baseline: a bet that pays at most 1 on average if not."""
-        return float(10.0 ** min(self.log10_e_value, 300.0))
-
-    @property
     def can_be_generated(self) -> bool:
         return self.rate.total > 0
 

@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from weakspot.core.arrays import BoolArray, DoubleArray, IntArray, even_part
 from weakspot.core.dataset import Split
@@ -22,6 +20,7 @@ from weakspot.repair.advice.kinds import (
 )
 from weakspot.repair.advice.learning_curve import Forecast
 from weakspot.repair.collecting_needs import pool_rows
+from weakspot.repair.measure import each_once, is_image_of
 
 MIN_LISTED = 40
 
@@ -83,12 +82,7 @@ def fresh_pool(samples: SampleSet) -> IntArray:
     dataset = samples.dataset
     rows = dataset.rows_of(Split.POOL)
     others = dataset.rows_of(Split.TRAIN, Split.VALIDATION, Split.TEST)
-    column = dataset.table.column("content_hash").combine_chunks()
-    known = pc.is_in(column.take(pa.array(rows)), value_set=column.take(pa.array(others)))
-    rows = rows[~np.asarray(known.to_numpy(zero_copy_only=False), dtype=np.bool_)]
-    coded = column.take(pa.array(rows)).dictionary_encode()
-    first = np.unique(np.asarray(coded.indices), return_index=True)[1]
-    return np.asarray(np.sort(rows[first]), dtype=np.int64)
+    return each_once(dataset, rows[~is_image_of(dataset, rows, others)])
 
 
 def _candidates(

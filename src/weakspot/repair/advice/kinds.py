@@ -44,11 +44,6 @@ def fit_probe(kind: FloatArray, others: FloatArray) -> Head:
     return trained.head
 
 
-def probe_scores(head: Head, embeddings: FloatArray) -> DoubleArray:
-    logits = head.logits(embeddings)
-    return np.asarray(logits[:, 1] - logits[:, 0], dtype=np.float64)
-
-
 def held_out_scores(
     samples: SampleSet, own: IntArray, others: IntArray, space: str, *, seed: int
 ) -> tuple[DoubleArray, DoubleArray]:
@@ -76,10 +71,8 @@ def held_out_scores(
 
 
 def probe_by_blocks(samples: SampleSet, rows: IntArray, space: str, head: Head) -> DoubleArray:
-    return np.asarray(
-        samples.by_blocks(space, rows, lambda embeddings: probe_scores(head, embeddings)),
-        dtype=np.float64,
-    )
+    logits = samples.by_blocks(space, rows, head.logits)
+    return np.asarray(logits[:, 1] - logits[:, 0], dtype=np.float64)
 
 
 def is_like(samples: SampleSet, rows: IntArray, kind: IntArray, *, seed: int) -> BoolArray | None:
@@ -279,13 +272,11 @@ class MeasuredRepair:
         plan: what was done.
         change: what it did for the kind, on test samples.
         n_added: pool and generated samples that it trained on.
-        elsewhere: change of accuracy over all test samples.
     """
 
     plan: RepairPlan
     change: GroupChange
     n_added: int
-    elsewhere: float
 
     @property
     def interval(self) -> Interval:
@@ -315,12 +306,6 @@ def _measured(result: RepairResult, kind: ImageKind) -> MeasuredRepair | None:
         if kind.slice_ is None
         else result.change_of_slice(kind.subject)
     )
-    overall = arm.change_of(GroupKind.OVERALL)
     if change is None:
         return None
-    return MeasuredRepair(
-        plan=result.plan,
-        change=change,
-        n_added=arm.n_added + arm.n_synthetic,
-        elsewhere=overall.change if overall is not None else 0.0,
-    )
+    return MeasuredRepair(plan=result.plan, change=change, n_added=arm.n_added + arm.n_synthetic)

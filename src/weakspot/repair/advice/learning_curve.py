@@ -107,15 +107,9 @@ class CurvePoint:
     @property
     def gain(self) -> float:
         """Return the mean change of accuracy on the kind, every sample counting once."""
-        return float(np.mean(self.sample_means))
-
-    @property
-    def sample_means(self) -> DoubleArray:
-        """Return the mean change of every sample that was ever held out."""
         seen = ~np.isnan(self.changes)
-        sums = np.where(seen, self.changes, 0.0).sum(axis=0)
-        counts = seen.sum(axis=0)
-        return np.asarray(sums[counts > 0] / counts[counts > 0], dtype=np.float64)
+        sums, counts = np.where(seen, self.changes, 0.0).sum(axis=0), seen.sum(axis=0)
+        return float(np.mean(sums[counts > 0] / counts[counts > 0]))
 
 
 def draw_curve(material: CurveMaterial, *, seed: int) -> tuple[CurvePoint, ...] | None:
@@ -253,12 +247,10 @@ def forecast_gain(
         reachable=last.gain,
         n_most=last.n_added,
         elsewhere=wanted.elsewhere,
-        is_rising=wanted is last and len(curve) > 2 and _rises(curve),  # noqa: PLR2004
+        is_rising=wanted is last
+        and len(curve) > 2  # noqa: PLR2004
+        and last.gain > curve[-2].gain / ENOUGH > 0,
     )
-
-
-def _rises(curve: Sequence[CurvePoint]) -> bool:
-    return curve[-1].gain > curve[-2].gain / ENOUGH > 0
 
 
 def gain_interval(point: CurvePoint, n_units: int, *, n_measured: int, seed: int) -> Interval:

@@ -3,7 +3,6 @@
 Strategies see the pool without its labels, in an order that does not depend on the table.
 """
 
-from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -352,6 +351,13 @@ def high_entropy(probabilities: DoubleArray, thresholds: FloatArray | None) -> D
     return np.asarray(np.sum(surprise, axis=(0, 2)))
 
 
+DOUBTS: Mapping[str, Doubt] = {
+    "pool-margin": small_margin,
+    "pool-entropy": high_entropy,
+    "pool-confidence": low_confidence,
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class PoolStrategy(Strategy):
     """Adds the first candidates of an order, as many as the budget allows.
@@ -373,9 +379,9 @@ class PoolStrategy(Strategy):
         place = "inside the slices" if self.within == "slices" else "in the whole pool"
         return with_added(material, chosen, f"{self.how} {place}")
 
-    @abstractmethod
     def in_order(self, pool: OpenPool, candidates: IntArray) -> IntArray:
-        """Return candidates, those to add first at the front."""
+        """Return candidates, those to add first at the front: those of which the classifier is least sure."""
+        return least_sure(pool.samples.dataset, candidates, DOUBTS[self.strategy], self.strategy)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -430,23 +436,8 @@ class LabelledRepairer(Strategy):
         return with_added(material, chosen, "because they have a label")
 
 
-DOUBTS: Mapping[str, Doubt] = {
-    "pool-margin": small_margin,
-    "pool-entropy": high_entropy,
-    "pool-confidence": low_confidence,
-}
-
-
 @dataclass(frozen=True, kw_only=True)
-class LeastSureStrategy(PoolStrategy):
-    """Adds the samples of which the classifier is least sure, by a measure of doubt; the seed has no influence."""
-
-    def in_order(self, pool: OpenPool, candidates: IntArray) -> IntArray:
-        return least_sure(pool.samples.dataset, candidates, DOUBTS[self.strategy], self.strategy)
-
-
-@dataclass(frozen=True, kw_only=True)
-class MarginRepairer(LeastSureStrategy):
+class MarginRepairer(PoolStrategy):
     """Adds the samples on which the two likeliest classes are closest (multi-label: a label is closest to its threshold).
 
     >>> from weakspot.testing.examples import repair_example
@@ -459,7 +450,7 @@ class MarginRepairer(LeastSureStrategy):
 
 
 @dataclass(frozen=True, kw_only=True)
-class EntropyRepairer(LeastSureStrategy):
+class EntropyRepairer(PoolStrategy):
     """Adds the samples whose probabilities have the largest entropy (multi-label: summed over labels).
 
     >>> from weakspot.testing.examples import repair_example
@@ -472,7 +463,7 @@ class EntropyRepairer(LeastSureStrategy):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ConfidenceRepairer(LeastSureStrategy):
+class ConfidenceRepairer(PoolStrategy):
     """Adds the samples whose likeliest answer has the lowest probability; what the true answer gets is never looked at.
 
     >>> from weakspot.testing.examples import repair_example
