@@ -43,7 +43,7 @@ def _work(request: dict[str, JsonValue], answers: TextIO) -> dict[str, JsonValue
     # Imported here, so that a server that dies early is noticed and a cancel is obeyed while libraries are loaded.
     from weakspot.project.project import Project
     from weakspot.store.project import ProjectStore
-    from weakspot.web.services.work import check_arguments, work_of
+    from weakspot.web.services.work import do_work
 
     def progress(stage: str, done: int, total: int | None) -> None:
         _say(
@@ -57,7 +57,7 @@ def _work(request: dict[str, JsonValue], answers: TextIO) -> dict[str, JsonValue
     # Records say what was asked for, not how this process was started.
     sys.argv = ["weakspot", kind]
     project = Project.open(str(request["folder"]), progress=progress)
-    return work_of(kind)(project, check_arguments(kind, arguments), progress)
+    return do_work(kind, project, arguments, progress)
 
 
 def _own_output() -> TextIO:

@@ -15,7 +15,7 @@ from weakspot.project.project import Project
 from weakspot.repair.stage import RepairRequest
 from weakspot.web.jobs import JobRunner, JobState, JobView
 from weakspot.web.problems import RefusedError
-from weakspot.web.services.work import ARGUMENTS, KINDS, check_arguments
+from weakspot.web.services.work import check_arguments
 from weakspot.web.state.store import StateStore
 
 OBEDIENT = """\
@@ -212,10 +212,6 @@ def test_find__unknown__refused(runner):
     for ask in (runner.find, runner.cancel, runner.resume):
         with pytest.raises(RefusedError, match="no such work"):
             ask("nothing")
-
-
-def test_checked_arguments__every_kind__has_its_model():
-    assert set(ARGUMENTS) == set(KINDS)
 
 
 def test_checked_arguments__unknown_or_wrong__refused():

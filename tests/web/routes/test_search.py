@@ -12,9 +12,7 @@ def drawn(parts):
         update={"generator": project.settings.generator.model_copy(update={"name": "planted"})}
     )
     project.settings = settings
-    counterfactual(
-        project, {"class_name": "disc", "captions": ["green"], "n_each": 4}, no_stage_progress
-    )
+    counterfactual(project, no_stage_progress, class_name="disc", captions=("green",), n_each=4)
     return parts
 
 

@@ -314,7 +314,7 @@ def test_table__phrases_and_repairs__joined_and_safe_as_csv(parts, owner, study,
     [job] = parts.jobs.newest()
     assert (job.kind, job.arguments) == ("study-repairs", {"study": study["study_id"]})
     parts.jobs.cancel(job.job_id)
-    told = repairs(parts.workspace.project, job.arguments, no_stage_progress)
+    told = repairs(parts.workspace.project, no_stage_progress, **job.arguments)
     assert told["n_phrases"] == 2
     table = owner.get(f"{place}/table").json()
     green = next(row for row in table["rows"] if row["phrase"] == "green")

@@ -40,7 +40,7 @@ def unassigned_folder(tmp_path_factory):
 def assigned_folder(unassigned_folder, tmp_path_factory):
     """The same with attributes."""
     folder = copied(unassigned_folder, tmp_path_factory.mktemp("assigned"))
-    attribute_columns.assign(Project.open(folder), {}, no_stage_progress)
+    attribute_columns.assign(Project.open(folder), no_stage_progress)
     return folder
 
 

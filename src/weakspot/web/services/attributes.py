@@ -29,7 +29,6 @@ from weakspot.run.attributes import (
 from weakspot.run.wiring import build_engine
 from weakspot.web.services.samples import answers_of
 from weakspot.web.services.view import SamplePage, View
-from weakspot.web.services.work import Arguments
 from weakspot.web.services.workspace import Workspace
 from weakspot.words.editing import (
     MAX_VALUES,
@@ -230,9 +229,8 @@ def _codes(editions: Editions, attribute: EditedAttribute) -> AnyArray:
     return np.asarray(places[np.asarray(coded.indices.fill_null(len(words)))])
 
 
-def assign(project: Project, arguments: Arguments, progress: StageProgress) -> dict[str, JsonValue]:
+def assign(project: Project, progress: StageProgress) -> dict[str, JsonValue]:
     """Assign attributes to all samples; what was assigned before is taken, of what people edited only what is new is assigned."""
-    del arguments
     opened = Project(project.folder, project.settings, progress=progress)
     progress("prepare", 0, None)
     prepared = opened.prepared()

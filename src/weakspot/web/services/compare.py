@@ -8,10 +8,11 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue, StringConstraints, ValidationError
 
 from weakspot.core.arrays import BoolArray, IntArray
 from weakspot.core.errors import ConfigError, DataError
@@ -30,7 +31,6 @@ from weakspot.web.services.images import ListedImage, list_images, visible_sampl
 from weakspot.web.services.map_colours import COLUMN, colourings
 from weakspot.web.services.slices import SliceLine, slice_lines
 from weakspot.web.services.view import View, share_with
-from weakspot.web.services.work import Arguments
 from weakspot.web.services.workspace import Workspace
 
 FOLDER, PLACES = "comparisons", "projects.json"
@@ -632,20 +632,23 @@ def _path(store: ProjectStore, other: str) -> Path:
 
 
 PATIENCE_SECONDS = 60.0
+ProjectName = Annotated[str, StringConstraints(min_length=1, max_length=255)]
 
 
 def compare(
-    project: Project, arguments: Arguments, progress: StageProgress
+    project: Project, progress: StageProgress, *, other: ProjectName
 ) -> dict[str, JsonValue]:
-    """Compare with the project that is named by `other`, and keep what came out.
+    """Compare with another project, and keep what came out.
+
+    Args:
+        project: this one.
+        progress: called with the stage.
+        other: the other one's name; `serve --compare` names its folder.
 
     Raises:
-        ConfigError: if no project is named, or it is called like this one.
+        ConfigError: if it is called like this one.
         DataError: if there is none of that name, or the two share no samples or classes.
     """
-    other = arguments.get("other")
-    if not isinstance(other, str) or not other:
-        raise ConfigError("No project to compare with is named.", where="other")
     place = place_of(project.store, other)
     own = project.folder.resolve()
     if own.name == place.name:

@@ -7,9 +7,9 @@ import hashlib
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
-from pydantic import JsonValue, ValidationError
+from pydantic import Field, JsonValue, ValidationError
 
 from weakspot.core.dataset import Task
 from weakspot.core.errors import ConfigError, DataError, RefusedPromptError, WeakspotError
@@ -37,9 +37,10 @@ from weakspot.store.project import ProjectStore
 from weakspot.web.services.view import View
 from weakspot.web.services.work import (
     MAX_BUDGET,
-    Arguments,
-    CounterfactualArguments,
-    SearchArguments,
+    MAX_EACH,
+    AgreedCost,
+    Captions,
+    ClassName,
 )
 from weakspot.web.services.workspace import Workspace
 
@@ -445,40 +446,64 @@ def _starts(workspace: Workspace) -> tuple[CaptionStart, ...]:
 
 
 def counterfactual(
-    project: Project, arguments: Arguments, progress: StageProgress
+    project: Project,
+    progress: StageProgress,
+    *,
+    class_name: ClassName,
+    captions: Annotated[Captions, Field(min_length=1)],
+    n_each: Annotated[int, Field(ge=1, le=MAX_EACH)] = 24,
+    agreed_cost: AgreedCost = 0.0,
 ) -> dict[str, JsonValue]:
-    """Generate images of a class with one thing changed, measure them, and keep the result for the page."""
-    asked = CounterfactualArguments.model_validate(arguments)
-    opened = Project(
-        project.folder, _agreed(project.settings, asked.agreed_cost), progress=progress
-    )
+    """Generate images of a class with one thing changed, measure them, and keep the result for the page.
+
+    Args:
+        project: the project.
+        progress: called with the stage.
+        class_name: what the images show.
+        captions: what is changed in them.
+        n_each: images for every caption.
+        agreed_cost: what the person agreed to pay at most.
+    """
+    opened = Project(project.folder, _agreed(project.settings, agreed_cost), progress=progress)
     progress("draw", 0, None)
-    request = CounterfactualRequest(
-        class_name=asked.class_name, captions=asked.captions, n_each=asked.n_each
-    )
+    request = CounterfactualRequest(class_name=class_name, captions=captions, n_each=n_each)
     kept = keep_counterfactual(opened.store, opened.counterfactual(request))
-    return {
-        "result_id": kept.result_id,
-        "class_name": asked.class_name,
-        "n_captions": len(kept.rates),
-    }
+    return {"result_id": kept.result_id, "class_name": class_name, "n_captions": len(kept.rates)}
 
 
-def search(project: Project, arguments: Arguments, progress: StageProgress) -> dict[str, JsonValue]:
-    """Search for captions on whose images the classifier fails more often, and keep the result for the page."""
-    asked = SearchArguments.model_validate(arguments)
-    settings = _agreed(project.settings, asked.agreed_cost)
-    if asked.budget is not None:
+def search(
+    project: Project,
+    progress: StageProgress,
+    *,
+    class_name: ClassName,
+    target: Annotated[str, Field(max_length=500)] = "",
+    captions: Captions = (),
+    budget: Annotated[int, Field(ge=16, le=MAX_BUDGET)] | None = None,
+    agreed_cost: AgreedCost = 0.0,
+) -> dict[str, JsonValue]:
+    """Search for captions on whose images the classifier fails more often, and keep the result for the page.
+
+    Args:
+        project: the project.
+        progress: called with the stage.
+        class_name: whose failures.
+        target: count only failures that are taken for this class; any if empty.
+        captions: a person's own captions, measured first.
+        budget: most images in all.
+        agreed_cost: what the person agreed to pay at most.
+    """
+    settings = _agreed(project.settings, agreed_cost)
+    if budget is not None:
         settings = settings.model_copy(
-            update={"search": settings.search.model_copy(update={"budget": asked.budget})}
+            update={"search": settings.search.model_copy(update={"budget": budget})}
         )
     opened = Project(project.folder, settings, progress=progress)
     progress("search", 0, None)
-    call = SearchRequest(class_name=asked.class_name, target=asked.target, captions=asked.captions)
-    kept = keep_search(opened.store, opened.search(call).record)
+    request = SearchRequest(class_name=class_name, target=target, captions=captions)
+    kept = keep_search(opened.store, opened.search(request).record)
     return {
         "result_id": kept.result_id,
-        "class_name": asked.class_name,
+        "class_name": class_name,
         "n_findings": len(kept.findings),
     }
 

@@ -1,30 +1,37 @@
 """The loop as work that pages start: look for failures, repair them, write the report."""
 
-from pydantic import JsonValue
+from typing import Annotated
+
+from pydantic import Field, JsonValue
 
 from weakspot.core.run import RunRecord, StageProgress
 from weakspot.project.project import Project
 from weakspot.repair.stage import RepairRequest
 from weakspot.run.settings import with_methods, with_repair
 from weakspot.web.services.repair import adopt_files, new_folder
-from weakspot.web.services.work import Arguments, RepairArguments, ReportArguments, RunArguments
+from weakspot.web.services.work import Identifier, PartName
 
 
-def preflight(
-    project: Project, arguments: Arguments, progress: StageProgress
-) -> dict[str, JsonValue]:
+def preflight(project: Project, progress: StageProgress) -> dict[str, JsonValue]:
     """Say whether data and classifier fit together, before anything long begins."""
-    del arguments
     progress("pre-flight", 0, None)
     return {"checks": [check.model_dump(mode="json") for check in project.preflight()]}
 
 
-def run(project: Project, arguments: Arguments, progress: StageProgress) -> dict[str, JsonValue]:
-    """Do the whole loop up to the repair, and say which run came of it."""
-    asked = RunArguments.model_validate(arguments)
-    opened = Project(
-        project.folder, with_methods(project.settings, asked.methods), progress=progress
-    )
+def run(
+    project: Project,
+    progress: StageProgress,
+    *,
+    methods: Annotated[tuple[PartName, ...], Field(max_length=50)] = (),
+) -> dict[str, JsonValue]:
+    """Do the whole loop up to the repair, and say which run came of it.
+
+    Args:
+        project: the project.
+        progress: called with the stage.
+        methods: registered discoverers, or `all`; those of weakspot.toml if empty.
+    """
+    opened = Project(project.folder, with_methods(project.settings, methods), progress=progress)
     if opened.store.current_tables() is None:
         # The first time, models see the images in the same pass that reads them.
         record = opened.run()
@@ -39,24 +46,41 @@ def run(project: Project, arguments: Arguments, progress: StageProgress) -> dict
     return _figures(opened.repair(record.run_id, RepairRequest(is_required=False)))
 
 
-def repair(project: Project, arguments: Arguments, progress: StageProgress) -> dict[str, JsonValue]:
-    """Retrain the last layer for chosen slices, measure it beside its baselines, and keep the files that can be downloaded."""
-    asked = RepairArguments.model_validate(arguments)
-    settings = with_repair(project.settings, method=asked.strategy or "", budget=asked.budget)
+def repair(
+    project: Project,
+    progress: StageProgress,
+    *,
+    run: Identifier | None = None,
+    slice_ids: Annotated[tuple[Identifier, ...], Field(max_length=200)] = (),
+    strategy: PartName | None = None,
+    is_comparison: bool = False,
+    budget: Annotated[int, Field(ge=0, le=10_000_000)] | None = None,
+) -> dict[str, JsonValue]:
+    """Retrain the last layer for chosen slices, measure it beside its baselines, and keep the files that can be downloaded.
+
+    Args:
+        project: the project.
+        progress: called with the stage.
+        run: the newest if none is named.
+        slice_ids: confirmed slices; all of them that no other explains if empty.
+        strategy: a registered repairer; the one of weakspot.toml if none is named.
+        is_comparison: run every strategy that the samples allow.
+        budget: samples that may be taken from the pool; as in weakspot.toml if None.
+    """
+    settings = with_repair(project.settings, method=strategy or "", budget=budget)
     opened = Project(project.folder, settings, progress=progress)
-    record = opened.run_record(asked.run)
+    record = opened.run_record(run)
     folder = new_folder(opened.store, record.run_id)
-    request = RepairRequest(
-        slice_ids=asked.slice_ids, is_comparison=asked.is_comparison, write_to=folder
-    )
+    request = RepairRequest(slice_ids=slice_ids, is_comparison=is_comparison, write_to=folder)
     return _figures(adopt_files(opened.store, opened.repair(record.run_id, request)))
 
 
-def report(project: Project, arguments: Arguments, progress: StageProgress) -> dict[str, JsonValue]:
-    """Write the report of a run."""
-    asked = ReportArguments.model_validate(arguments)
+def report(
+    project: Project, progress: StageProgress, *, run: Identifier | None = None
+) -> dict[str, JsonValue]:
+    """Write the report of a run, the newest by default."""
     progress("report", 0, None)
-    record = project.run_record(asked.run)
+    record = project.run_record(run)
     files = project.report(record.run_id)
     return {"run_id": record.run_id, "files": [path.name for path in files]}
 

@@ -25,7 +25,7 @@ from weakspot.core.arrays import (
     unit_rows,
 )
 from weakspot.core.dataset import Split, Task
-from weakspot.core.errors import ConfigError, NotEnoughDataError, StoreError
+from weakspot.core.errors import NotEnoughDataError, StoreError
 from weakspot.core.failures import class_problems, predicted_classes, predicted_labels
 from weakspot.core.run import StageProgress
 from weakspot.core.samples import SampleSet
@@ -37,7 +37,6 @@ from weakspot.store import atomic
 from weakspot.store.array_files import mapped
 from weakspot.store.project import ProjectStore
 from weakspot.web.services.view import FLOAT32, INT32, UINT8, View, pack
-from weakspot.web.services.work import Arguments
 from weakspot.web.services.workspace import Workspace
 
 PCA, UMAP = "pca", "umap"
@@ -486,25 +485,19 @@ STAGE = "lay out samples"
 
 
 def lay_out(
-    project: Project, arguments: Arguments, progress: StageProgress
+    project: Project, progress: StageProgress, *, layout: Literal["umap"] = "umap"
 ) -> dict[str, JsonValue]:
     """Make the UMAP layout of the map and keep it; if it is there already, nothing is done.
 
     Args:
         project: the project.
-        arguments: `layout`, which can only be `umap`, may be left out.
         progress: called with how many samples have their place.
+        layout: the only one that is made as work.
 
     Raises:
-        ConfigError: if another layout is asked for.
         MissingExtraError: if umap-learn is not installed.
         NotEnoughDataError: if no sample has an embedding.
     """
-    unknown = {
-        name: value for name, value in arguments.items() if (name, value) != ("layout", UMAP)
-    }
-    if unknown:
-        raise ConfigError("The work `map` makes the layout `umap` and no other.", given=unknown)
     workspace = Workspace(project)
     plan, start, files = map_plan(workspace), map_layout(workspace, PCA), LayoutFiles(project.store)
     if plan.space is None or start is None or not len(start.rows):
@@ -525,7 +518,7 @@ def lay_out(
         )
         files.save(UMAP, plan.key, Layout(rows=start.rows, places=frame(places)))
     progress(STAGE, n_points, n_points)
-    return {"layout": UMAP, "n_points": n_points, "was_there": was_there}
+    return {"layout": layout, "n_points": n_points, "was_there": was_there}
 
 
 def umap_places(

@@ -15,10 +15,11 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from statistics import mean, stdev
+from typing import Annotated
 
 import numpy as np
 from PIL import Image, ImageDraw
-from pydantic import JsonValue, TypeAdapter, ValidationError
+from pydantic import JsonValue, StringConstraints, TypeAdapter, ValidationError
 
 from weakspot.core.arrays import BoolArray, FloatArray, generator
 from weakspot.core.errors import DataError, ModelError, NotEnoughDataError, UnavailableError
@@ -33,7 +34,6 @@ from weakspot.store.csv_tables import csv_text
 from weakspot.web.services.classes import ScoredPhrase, phrase_score
 from weakspot.web.services.phrase_checks import phrase_slice
 from weakspot.web.services.view import Moment, View
-from weakspot.web.services.work import StudyRepairsArguments
 from weakspot.web.services.workspace import Workspace
 
 Triple = tuple[str, str, float | None]
@@ -344,10 +344,12 @@ def ask_for_repairs(
 
 
 def repairs(
-    project: Project, arguments: Mapping[str, JsonValue], progress: StageProgress
+    project: Project,
+    progress: StageProgress,
+    *,
+    study: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")],
 ) -> dict[str, JsonValue]:
-    """Retrain by every phrase that was asked for and was not repaired yet."""
-    study = StudyRepairsArguments.model_validate(arguments).study
+    """Retrain by every phrase of a study that was asked for and was not repaired yet."""
     asked, groups = _read_asked(project, study)
     workspace = Workspace(project)
     journal = _Journal(project, study, _key(workspace, groups))

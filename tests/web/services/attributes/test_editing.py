@@ -47,7 +47,7 @@ def _totals(workspace, attribute_id):
 
 
 def _assign(workspace):
-    attribute_columns.assign(Project.open(workspace.project.folder), {}, no_stage_progress)
+    attribute_columns.assign(Project.open(workspace.project.folder), no_stage_progress)
 
 
 def test_edit__rename_attribute_and_value__only_names_change(attributed):

@@ -78,5 +78,5 @@ def test_assign__by_somebody_else__the_workspace_notices(attributed):
     shutil.rmtree(attributed.project.store.data / "attributes")
     workspace = Workspace(Project.open(attributed.project.folder))
     assert not attribute_histograms(workspace).is_assigned
-    attribute_columns.assign(Project.open(workspace.project.folder), {}, no_stage_progress)
+    attribute_columns.assign(Project.open(workspace.project.folder), no_stage_progress)
     assert attribute_histograms(workspace).is_assigned

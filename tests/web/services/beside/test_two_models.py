@@ -10,7 +10,7 @@ from weakspot.web.services.images import is_visible
 
 def test_two_models__other_is_right_on_apples__its_failures_are_shared(compared):
     other_models(compared)
-    compare(compared.project, {"other": "sturdier"}, no_stage_progress)
+    compare(compared.project, no_stage_progress, other="sturdier")
     found = two_models(compared, "sturdier")
     parts = {part.which: part for part in found.parts}
     assert found.own_failed.total == found.other_failed.total == 400
@@ -36,7 +36,7 @@ def test_two_models__not_compared_or_unknown__says_what_to_do(compared):
 
 def test_two_models__file_that_cannot_be_read__as_if_not_compared(compared):
     other_models(compared)
-    compare(compared.project, {"other": "sturdier"}, no_stage_progress)
+    compare(compared.project, no_stage_progress, other="sturdier")
     comparison_file(compared.project.store, "sturdier").with_suffix(".npz").write_bytes(b"x")
     with pytest.raises(DataError, match="not compared yet"):
         two_models(compared, "sturdier")

@@ -1,7 +1,6 @@
 import shutil
 
 import pytest
-from pydantic import ValidationError
 from tests.build import planted_project
 
 from weakspot.core.errors import ConfigError, DataError
@@ -13,7 +12,7 @@ from weakspot.web.services.generate import (
     counterfactual,
     search,
 )
-from weakspot.web.services.work import check_arguments
+from weakspot.web.services.work import do_work
 from weakspot.web.services.workspace import Workspace
 
 
@@ -24,15 +23,9 @@ def generated_folder(tmp_path_factory):
         tmp_path_factory.mktemp("generated"), 300, more='[generator]\nname = "planted"\n'
     )
     counterfactual(
-        project,
-        {"class_name": "disc", "captions": ["green", "in the dark"], "n_each": 16},
-        no_stage_progress,
+        project, no_stage_progress, class_name="disc", captions=("green", "in the dark"), n_each=16
     )
-    search(
-        project,
-        {"class_name": "disc", "budget": 200, "captions": ["it is green"]},
-        no_stage_progress,
-    )
+    search(project, no_stage_progress, class_name="disc", budget=200, captions=("it is green",))
     return project.folder
 
 
@@ -73,8 +66,13 @@ def test_search__kept_with_every_caption(workspace):
 def test_counterfactual__asked_again__takes_the_place_of_the_first(workspace):
     (before,) = generation_requests.kept_counterfactuals(workspace).results
     told = []
-    given = {"class_name": "disc", "captions": ["green", "in the dark"], "n_each": 16}
-    result = counterfactual(workspace.project, given, lambda stage, done, total: told.append(stage))
+    result = counterfactual(
+        workspace.project,
+        lambda stage, done, total: told.append(stage),
+        class_name="disc",
+        captions=("green", "in the dark"),
+        n_each=16,
+    )
     (after,) = generation_requests.kept_counterfactuals(workspace).results
     assert result["result_id"] == before.result_id == after.result_id
     assert after.rates == before.rates
@@ -84,7 +82,7 @@ def test_counterfactual__asked_again__takes_the_place_of_the_first(workspace):
 def test_counterfactual__unknown_class__says_so(workspace):
     with pytest.raises(DataError, match="no class"):
         counterfactual(
-            workspace.project, {"class_name": "hexagon", "captions": ["green"]}, no_stage_progress
+            workspace.project, no_stage_progress, class_name="hexagon", captions=("green",)
         )
 
 
@@ -99,9 +97,7 @@ def test_counterfactual__unknown_class__says_so(workspace):
 )
 def test_counterfactual__bad_arguments__refused_before_anything_is_drawn(workspace, given):
     with pytest.raises(ConfigError):
-        check_arguments("counterfactual", given)
-    with pytest.raises(ValidationError):
-        counterfactual(workspace.project, given, no_stage_progress)
+        do_work("counterfactual", workspace.project, given, no_stage_progress)
 
 
 def test_kept__damaged_file__is_left_out(workspace):
@@ -113,9 +109,7 @@ def test_kept__damaged_file__is_left_out(workspace):
 def test_keep__many_results__the_oldest_are_forgotten(workspace, monkeypatch):
     monkeypatch.setattr(generation_results, "MAX_KEPT", 1)
     counterfactual(
-        workspace.project,
-        {"class_name": "disc", "captions": ["green"], "n_each": 16},
-        no_stage_progress,
+        workspace.project, no_stage_progress, class_name="disc", captions=("green",), n_each=16
     )
     (kept,) = generation_requests.kept_counterfactuals(workspace).results
     assert [rate.caption for rate in kept.rates] == ["green"]

@@ -12,7 +12,7 @@ from weakspot.core.errors import ConfigError, MissingExtraError
 from weakspot.project.project import Project
 from weakspot.web.services import sample_map as map_work
 from weakspot.web.services.sample_map import lay_out, map_view, umap_places
-from weakspot.web.services.work import work_of
+from weakspot.web.services.work import do_work
 from weakspot.web.services.workspace import Workspace
 
 
@@ -28,9 +28,9 @@ def test_lay_out__asked_twice__made_once_and_shown_by_an_open_workspace(folder):
     told = []
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        result = work_of("map")(Project.open(folder), {}, lambda *step: told.append(step))
+        result = do_work("map", Project.open(folder), {}, lambda *step: told.append(step))
     after = map_view(watching, "umap")
-    again = lay_out(Project.open(folder), {"layout": "umap"}, lambda *_: None)
+    again = lay_out(Project.open(folder), lambda *_: None)
     assert not before.is_ready
     assert after.is_ready
     assert after.is_umap_ready
@@ -48,7 +48,7 @@ def test_lay_out__asked_twice__made_once_and_shown_by_an_open_workspace(folder):
 def test_umap_places__more_than_are_fitted__the_rest_stands_with_its_own_kind_the_same_every_time(
     monkeypatch,
 ):
-    monkeypatch.setattr(map_work, "MAX_FITTED", 90)
+    monkeypatch.setattr(map_work, "MAX_UMAP_SAMPLES", 90)
     draws = np.random.default_rng(0)
     kinds = np.repeat(np.arange(3), 50)
     embeddings = unit_rows(np.eye(3, 8)[kinds] + draws.normal(scale=0.1, size=(150, 8)))
@@ -69,7 +69,7 @@ def test_umap_places__too_few_samples__left_where_they_are():
 
 def test_lay_out__another_layout__refused(folder):
     with pytest.raises(ConfigError):
-        lay_out(Project.open(folder), {"layout": "spiral"}, lambda *_: None)
+        do_work("map", Project.open(folder), {"layout": "spiral"}, lambda *_: None)
 
 
 def test_lay_out__library_missing__says_how_to_install_it(folder, monkeypatch):
@@ -79,4 +79,4 @@ def test_lay_out__library_missing__says_how_to_install_it(folder, monkeypatch):
     monkeypatch.setattr(map_work, "require_library", missing)
     monkeypatch.setattr(map_work.LayoutFiles, "load", lambda *_: None)
     with pytest.raises(MissingExtraError, match=r"weakspot\[web\]"):
-        lay_out(Project.open(folder), {}, lambda *_: None)
+        lay_out(Project.open(folder), lambda *_: None)

@@ -36,7 +36,7 @@ def repaired(fruit_folder, tmp_path_factory) -> Workspace:
     project = Project.open(
         Path(shutil.copytree(fruit_folder, tmp_path_factory.mktemp("repaired") / "fruit"))
     )
-    loop.repair(project, {"is_comparison": True}, no_stage_progress)
+    loop.repair(project, no_stage_progress, is_comparison=True)
     return Workspace(Project.open(project.folder))
 
 
@@ -140,7 +140,7 @@ def test_repair__twice_then_renamed__both_are_kept_and_can_be_gone_back_to(fruit
     found = project.run_record().published()[0][0]
     contents = []
     for strategy in ("slice-balanced", "plain"):
-        loop.repair(Project.open(project.folder), {"strategy": strategy}, no_stage_progress)
+        loop.repair(Project.open(project.folder), no_stage_progress, strategy=strategy)
         workspace = Workspace(Project.open(project.folder))
         contents.append(
             [
@@ -200,7 +200,7 @@ def test_repair__table_without_images__offers_files_instead_of_a_dead_end(tmp_pa
     assert options.why_not == ""
     assert "cannot be retrained here" in options.only_collects
     assert "dog: rain" in [one.title for one in options.slices]
-    loop.repair(project, {}, no_stage_progress)
+    loop.repair(project, no_stage_progress)
     workspace = Workspace(Project.open(project.folder))
     shown = repair_results(workspace)
     assert shown.note == ""

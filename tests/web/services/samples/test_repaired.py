@@ -16,7 +16,7 @@ def repaired(fruit_folder, tmp_path):
     """The fruit, repaired twice by different strategies."""
     project = Project.open(shutil.copytree(fruit_folder, tmp_path / "fruit"))
     for strategy in ("plain", "slice-balanced"):
-        loop.repair(Project.open(project.folder), {"strategy": strategy}, no_stage_progress)
+        loop.repair(Project.open(project.folder), no_stage_progress, strategy=strategy)
     return Workspace(Project.open(project.folder))
 
 

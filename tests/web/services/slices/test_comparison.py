@@ -4,6 +4,7 @@ from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.run import no_stage_progress
 from weakspot.web.services.compare import compare, other_models, slice_comparison
 from weakspot.web.services.slices import slice_table
+from weakspot.web.services.work import do_work
 
 
 def _green(workspace):
@@ -13,7 +14,7 @@ def _green(workspace):
 def test_compare__with_another_project__measures_the_slice_on_both(compared):
     (other,) = other_models(compared).others
     assert (other.name, other.n_samples) == ("sturdier", None)
-    result = compare(compared.project, {"other": "sturdier"}, no_stage_progress)
+    result = compare(compared.project, no_stage_progress, other="sturdier")
     assert result == {"other": "sturdier", "n_samples": 400, "n_slices": 1}
     found, line = (
         slice_comparison(compared, _green(compared).slice_id, "sturdier"),
@@ -45,7 +46,7 @@ def test_slice_comparison__before_or_without_one__says_what_to_do(compared):
     with pytest.raises(DataError, match="no such project"):
         slice_comparison(compared, green, "../sturdier")
     other_models(compared)
-    compare(compared.project, {"other": "sturdier"}, no_stage_progress)
+    compare(compared.project, no_stage_progress, other="sturdier")
     shelf = next(line for line in slice_table(compared).slices if line.words == "on a shelf")
     with pytest.raises(DataError, match="took no part"):
         slice_comparison(compared, shelf.slice_id, "sturdier")
@@ -58,7 +59,7 @@ def test_slice_comparison__before_or_without_one__says_what_to_do(compared):
 def test_compare__with_what_was_not_given_to_the_server__is_refused(compared, arguments, kind):
     other_models(compared)
     with pytest.raises(kind):
-        compare(compared.project, arguments, no_stage_progress)
+        do_work("compare", compared.project, arguments, no_stage_progress)
 
 
 def test_other_models__of_a_project_that_is_served_alone__are_none(sliced):

@@ -1,14 +1,13 @@
 import pytest
-from pydantic import ValidationError
 from tests.build import planted_project
 
-from weakspot.core.errors import DataError
+from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.run import no_stage_progress
 from weakspot.project.project import Project
 from weakspot.web.services.studies import ask_for_repairs, repairs, repairs_of
+from weakspot.web.services.work import do_work
 from weakspot.web.services.workspace import Workspace
 
-STUDY = {"study": "abc"}
 GREEN = ("disc", "green", None)
 
 
@@ -19,7 +18,7 @@ def project(tmp_path_factory) -> Project:
 
 def test_repairs__the_planted_words__measure_the_worst_group_before_and_after(project):
     ask_for_repairs(project, "abc", [GREEN])
-    assert repairs(project, STUDY, no_stage_progress) == {
+    assert repairs(project, no_stage_progress, study="abc") == {
         "study": "abc",
         "n_phrases": 1,
         "n_repaired": 1,
@@ -32,12 +31,12 @@ def test_repairs__the_planted_words__measure_the_worst_group_before_and_after(pr
 def test_repairs__started_again__does_only_what_is_missing(project):
     told = []
     ask_for_repairs(project, "again", [GREEN])
-    repairs(project, {"study": "again"}, no_stage_progress)
+    repairs(project, no_stage_progress, study="again")
     journal = project.store.data / "studies" / "again.jsonl"
     with journal.open("a") as stream:
         stream.write('{"key": "cut off by a ki')
     ask_for_repairs(project, "again", [GREEN, ("disc", "red", None)])
-    result = repairs(project, {"study": "again"}, lambda *step: told.append(step))
+    result = repairs(project, lambda *step: told.append(step), study="again")
     assert result["n_repaired"] == 1
     assert told[-1] == ("repairs", 1, 1)
     assert set(repairs_of(Workspace(project), "again")) == {GREEN, ("disc", "red", None)}
@@ -46,14 +45,14 @@ def test_repairs__started_again__does_only_what_is_missing(project):
 def test_repairs__words_that_cannot_be_repaired_by__become_a_note(project):
     odd = [("disc", "green", 1.9), ("no such class", "green", None)]
     ask_for_repairs(project, "odd", odd)
-    repairs(project, {"study": "odd"}, no_stage_progress)
+    repairs(project, no_stage_progress, study="odd")
     found = repairs_of(Workspace(project), "odd")
     assert all(found[triple].worst_after is None and found[triple].note for triple in odd)
 
 
 def test_repairs_of__other_settings__are_not_shown(project):
     ask_for_repairs(project, "abc", [GREEN])
-    repairs(project, STUDY, no_stage_progress)
+    repairs(project, no_stage_progress, study="abc")
     other = Project(
         project.folder, project.settings.model_copy(update={"seed": project.settings.seed + 1})
     )
@@ -62,19 +61,19 @@ def test_repairs_of__other_settings__are_not_shown(project):
 
 def test_repairs__nothing_asked_for__is_refused(project):
     with pytest.raises(DataError, match="Nothing was asked"):
-        repairs(project, {"study": "unknown"}, no_stage_progress)
+        repairs(project, no_stage_progress, study="unknown")
 
 
 @pytest.mark.parametrize("study", ["../../etc", "a/b", "", "a\x00", 3])
 def test_repairs__study_that_is_no_identifier__is_refused(project, study):
-    with pytest.raises(ValidationError):
-        repairs(project, {"study": study}, no_stage_progress)
+    with pytest.raises(ConfigError):
+        do_work("study-repairs", project, {"study": study}, no_stage_progress)
 
 
 def test_repairs__given_groups__are_the_same_for_every_phrase(project):
     red = ("disc", "red", None)
     ask_for_repairs(project, "given", [GREEN, red], groups="colour")
-    repairs(project, {"study": "given"}, no_stage_progress)
+    repairs(project, no_stage_progress, study="given")
     found = repairs_of(Workspace(project), "given", groups="colour")
     one, other = found[GREEN].given, found[red].given
     assert one.given_worst_before == other.given_worst_before
