@@ -1,8 +1,10 @@
 import { memo, useContext, useState, type MouseEvent } from "react";
-import { imageAddress } from "../api/client";
+import { imageAddress, type Schemas } from "../api/client";
 import { MarkedContext } from "../marks/markedRows";
 
-export type Sample = { row: number; label: string; answer: string; is_failure: boolean | null; note?: string; name?: string; marks?: string[]; place?: number };
+type Listed = Schemas["ListedImage"];
+/** A sample as the server lists it, and what a page adds: a note below it, and its place among others. */
+export type Sample = Pick<Listed, "row" | "label" | "answer" | "is_failure"> & Partial<Pick<Listed, "name" | "marks">> & { note?: string; place?: number };
 export type Picking = { isOn: boolean; onPick: (sample: Sample, isRange: boolean) => void };
 type Props = { sample: Sample; tables: string; side?: number; onOpen?: (sample: Sample) => void; picking?: Picking; isPicked?: boolean };
 

@@ -27,7 +27,7 @@ export function MarkPanel({ facts }: { facts: Facts }) {
       {marks.length > 0 && (
         <ul className="plain-list mark-list">
           {marks.map((mark) => (
-            <li key={mark.mark_id}>
+            <li key={`${mark.kind} ${mark.text}`}>
               <span>⚑ {markWords(mark)} <small className="quiet">{mark.by}, {moment(mark.time)}</small></span>
               {mayMark && <Button kind="quiet" aria-label={`Take back: ${markWords(mark)}`} disabled={taking.isPending} onClick={() => taking.mutate({ meant, kind: mark.kind, text: mark.text })}>✕</Button>}
             </li>

@@ -49,9 +49,9 @@ def test_attributes__whole_way__histograms_edit_combinations_samples_proof(owner
     }
     page = owner.get("/api/attributes/samples", params={**chosen, "limit": 2}).json()
     assert page["total"] == first["failures"]["total"]
-    assert len(page["rows"]) == 2
+    assert len(page["samples"]) == 2
 
-    asked = {"title": "disc", "values": [{"attribute": "colour", "value": "green"}]}
+    asked = {"title": "disc", "values": {"colour": "green"}}
     proof = owner.post("/api/attributes/proofs", json=asked)
     assert proof.status_code == 200, proof.text
     assert proof.json()["line"]["verdict"] in (
@@ -118,10 +118,7 @@ def test_attributes__odd_texts__never_an_error_of_the_server(owner):
                 "/api/attributes/combinations", params={"attributes": [odd], "title": "disc"}
             ),
             owner.get("/api/attributes/samples", params={"attributes": [odd], "values": [odd]}),
-            owner.post(
-                "/api/attributes/proofs",
-                json={"title": odd, "values": [{"attribute": odd, "value": odd}]},
-            ),
+            owner.post("/api/attributes/proofs", json={"title": odd, "values": {odd: odd}}),
             owner.post("/api/attributes/proposals", json={"name": odd}),
             *[owner.post("/api/attributes/edits", json={"version": 0, **edit}) for edit in edits],
         ]

@@ -54,6 +54,10 @@ def as_role(reader):
     reader.app.dependency_overrides.clear()
 
 
+def _rows(page) -> list[int]:
+    return [one["row"] for one in page.json()["samples"]]
+
+
 def _only(owner: TestClient) -> dict:
     (line,) = owner.get("/api/slices").json()["slices"]
     return line
@@ -89,7 +93,7 @@ def test_one__with_members_scores_and_columns__agree_on_the_counts(reader):
     members = reader.get(f"/api/slices/{slice_id}/members").json()
     assert page["line"]["slice_id"] == slice_id
     assert members["total"] == page["looked_at_inside"]["total"]
-    assert sum(members["failed"]) == page["looked_at_inside"]["count"]
+    assert sum(one["is_failure"] for one in members["samples"]) == page["looked_at_inside"]["count"]
     outside = reader.get(
         f"/api/slices/{slice_id}/members", params={"kind": "outside", "limit": 1}
     ).json()
@@ -142,8 +146,8 @@ def test_people__rename_dismiss_and_restore__each_is_written_down(owner):
 
 def test_people__pick_narrow_and_merge__new_slices_take_the_place_of_old_ones(owner):
     first = _only(owner)["slice_id"]
-    rows = owner.get(f"/api/slices/{first}/members").json()["rows"]
-    outside = owner.get(f"/api/slices/{first}/members", params={"kind": "outside"}).json()["rows"]
+    rows = _rows(owner.get(f"/api/slices/{first}/members"))
+    outside = _rows(owner.get(f"/api/slices/{first}/members", params={"kind": "outside"}))
     body = {"title": "disc", "rows": [*rows, *outside[:8]], "words": "odd ones"}
     picked = owner.post("/api/slices/from-rows", json=body)
     assert picked.status_code == 200, picked.text

@@ -3,11 +3,10 @@
 import pytest
 
 from weakspot.web.problems import RefusedError
-from weakspot.web.services.workspace import MarkKind
+from weakspot.web.services.workspace import MarkKind, NewMark
 from weakspot.web.state.changes import NewChange, changes_of, refuse_stale, version_of
 from weakspot.web.state.marks import (
     MARKS,
-    NewMark,
     SharedState,
     keep_selection,
     mark_samples,

@@ -32,7 +32,7 @@ export function CombinationExplorer({ attributes, title, version, onShow }: Prop
     placeholderData: (before) => before,
   });
   const pick = (place: number, id: string) => setPicked(id ? [...chosen.slice(0, place), id, ...chosen.slice(place + 1)] : chosen.slice(0, place));
-  const onProve = mayChange && title ? (combination: Combination) => proof.mutate({ title, values: chosenOf(combination) }) : null;
+  const onProve = mayChange && title ? (combination: Combination) => proof.mutate({ title, chosen: chosenOf(combination) }) : null;
   const [first, second] = chosen.map((id) => usable.find((attribute) => attribute.attribute_id === id));
   return (
     <div className="stack">

@@ -32,14 +32,9 @@ function Half({ result, chosen, title, tables, version }: HalfProps) {
       return unwrap(api.GET("/api/attributes/samples", { params: { query: { attributes, values, result, offset: pageParam, limit: PAGE, ...(title ? { title } : {}) } } }));
     },
     initialPageParam: 0,
-    getNextPageParam: (last) => (last.offset + last.rows.length < last.total ? last.offset + last.rows.length : undefined),
+    getNextPageParam: (last) => (last.offset + last.samples.length < last.total ? last.offset + last.samples.length : undefined),
   });
-  const samples = useMemo(
-    () => (query.data?.pages ?? []).flatMap((page) => page.rows.map((row, place): Sample => ({
-      row, label: page.labels[place] ?? "", answer: page.answers[place] ?? "", is_failure: page.is_failure[place] ?? false,
-    }))),
-    [query.data],
-  );
+  const samples = useMemo(() => (query.data?.pages ?? []).flatMap((page) => page.samples), [query.data]);
   const { fetchNextPage, hasNextPage, isFetchingNextPage } = query;
   const onNeed = useCallback(
     (_first: number, last: number) => {

@@ -1,7 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { allBut, askAgain, named } from "../../api/askAgain";
 import { api, unwrap } from "../../api/client";
-import type { EditBody } from "./tables";
+import type { Chosen, EditBody } from "./tables";
 
 const NOTHING = { attribute: "", values: [], title: "", given: [], question: "", to: "", target: 0 };
 const SHOWN = ["attributes", "attribute-edits"];
@@ -34,7 +34,8 @@ export function useEdit(version: number) {
 export function useProof() {
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: (body: { title: string; values: { attribute: string; value: string }[] }) => unwrap(api.POST("/api/attributes/proofs", { body })),
+    mutationFn: ({ title, chosen }: { title: string; chosen: Chosen[] }) =>
+      unwrap(api.POST("/api/attributes/proofs", { body: { title, values: Object.fromEntries(chosen.map((one) => [one.attribute, one.value])) } })),
     onSuccess: () => askAgain(queries, allBut("session", "jobs", ...SHOWN, ...COUNTED)),
   });
 }

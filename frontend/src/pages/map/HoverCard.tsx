@@ -31,7 +31,7 @@ export function HoverCard({ row, tables, at, size, words }: Props) {
       )}
       {data && (
         <p>
-          <strong>{data.label}</strong>
+          <strong>{data.label || "no label"}</strong>
           {data.is_failure !== null && <> {isRight ? "✓ right" : `✗ predicted as ${data.answer}`}</>}
           <br />
           <span className="quiet">{data.part}{words ? ` · ${words}` : ""}</span>

@@ -90,7 +90,7 @@ function Common({ found, tables, onOpen }: { found: Selection; tables: string; o
           <ul className="map-words">
             {found.words.map((word) => (
               <li key={word.words}>
-                <span>{word.words}</span> <span className="quiet figure">{score(word.separation)}</span>{" "}
+                <span>{word.words}</span> <span className="quiet figure">{score(word.score)}</span>{" "}
                 <Link href={`/classes/${encodeURIComponent(found.title)}?phrase=${encodeURIComponent(word.words)}`} aria-label={`try in the class view: ${word.words}`}>try in the class view</Link>
               </li>
             ))}
@@ -110,7 +110,7 @@ function Common({ found, tables, onOpen }: { found: Selection; tables: string; o
       <h3>Typical samples, wrong ones first</h3>
       <div className="map-examples">
         {found.examples.map((sample) => (
-          <ImageTile key={sample.row} sample={{ row: sample.row, label: sample.label, answer: sample.answer, is_failure: sample.is_failure === true }} tables={tables} side={92} onOpen={() => onOpen(sample.row)} />
+          <ImageTile key={sample.row} sample={sample} tables={tables} side={92} onOpen={() => onOpen(sample.row)} />
         ))}
       </div>
     </>

@@ -59,10 +59,10 @@ function TrialResult({ trial, image }: { trial: Trial; image: string | null }) {
       <div className="trial-answer">
         {image && <img src={image} alt="What you chose" className="trial-image" />}
         <ol aria-label="Likeliest classes">
-          {trial.classes.map(({ title, probability }) => (
-            <li key={title}>
-              <span>{title}</span>
-              <meter min={0} max={1} value={probability} aria-label={`${title}: ${percent(probability)}`} />
+          {trial.classes.map(({ class_name, probability }) => (
+            <li key={class_name}>
+              <span>{class_name}</span>
+              <meter min={0} max={1} value={probability} aria-label={`${class_name}: ${percent(probability)}`} />
               <span className="number">{percent(probability)}</span>
             </li>
           ))}
@@ -73,7 +73,7 @@ function TrialResult({ trial, image }: { trial: Trial; image: string | null }) {
           <h3>Samples that look like it</h3>
           <div className="trial-nearest">
             {trial.nearest.map((near) => (
-              <ImageTile key={near.row} tables={trial.tables} sample={{ ...near, note: near.similarity.toFixed(2) }} onOpen={() => openSample(near.row, trial.tables)} />
+              <ImageTile key={near.row} tables={trial.tables} sample={{ ...near, note: near.score?.toFixed(2) ?? "" }} onOpen={() => openSample(near.row, trial.tables)} />
             ))}
           </div>
         </>

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "react";
 import { useSession } from "../../app/session";
 import { ImageTile } from "../../components/ImageTile";
 import { openSample } from "../../viewer/imageSet";
-import { sampleIn, usePage } from "./sliceSamples";
+import { usePage } from "./sliceSamples";
 import { useRun } from "./useRun";
 
 const SHOWN = 4;
@@ -25,7 +25,7 @@ export function MemberStrip({ sliceId }: { sliceId: string }) {
   const page = useQuery({ ...usePage(sliceId, "members")(0), enabled: isSeen && hasImages, retry: false });
   if (!hasImages) return null;
   const { data } = page;
-  const samples = Array.from({ length: Math.min(SHOWN, data?.rows.length ?? 0) }, (_, place) => sampleIn(data, place)!);
+  const samples = data?.samples.slice(0, SHOWN) ?? [];
   return (
     <div ref={box} className="member-strip">
       {samples.map((sample) => <ImageTile key={sample.row} sample={sample} tables={data?.tables ?? ""} side={SIDE} onOpen={() => openSample(sample.row, data?.tables ?? "", { slice_id: sliceId, ...query })} />)}

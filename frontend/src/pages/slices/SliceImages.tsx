@@ -70,7 +70,7 @@ function ImagePart({ title, slice, kind, first, start, end }: PartProps) {
   const lastPage = Math.max(firstPage, Math.floor((start + Math.max(from, to - 1)) / PAGE));
   const found = useQueries({ queries: Array.from({ length: lastPage - firstPage + 1 }, (_, step) => page(firstPage + step)) });
   const need = useCallback((low: number, high: number) => setNeeded([low, high]), []);
-  const count = Math.max(0, (isStatic() ? Math.min(end, first.rows.length) : end) - start);
+  const count = Math.max(0, (isStatic() ? Math.min(end, first.samples.length) : end) - start);
   const { query } = useRun();
   const open = useCallback((sample: Sample) => openSample(sample.row, slice.tables, { slice_id: slice.line.slice_id, shown: kind, ...query }), [slice, kind, query]);
   return (

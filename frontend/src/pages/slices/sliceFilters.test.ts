@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { choices, chosenSlices, NO_FILTER, standingOf, type SliceLine } from "./sliceFilters";
 import { line } from "./sliceLine.testing";
 
-const dismissed = { kind: "dismissed" as const, by: "Ada", time: "2026-01-01T00:00:00+00:00", reason: "known flaw" };
+const dismissed = { slice_id: "c", kind: "dismissed" as const, by: "Ada", time: "2026-01-01T00:00:00+00:00", reason: "known flaw" };
 const LINES = [
   line({ slice_id: "a" }),
   line({ slice_id: "b", verdict: "not confirmed", verdict_words: "not confirmed", method: "keywords", title: "pear: on a shelf", class_title: "pear" }),

@@ -19,8 +19,5 @@ export function usePage(sliceId: string, kind: Kind) {
 }
 
 export function sampleIn(page: Page | undefined, place: number): Sample | undefined {
-  const index = place - (page?.offset ?? 0);
-  const row = page?.rows[index];
-  if (!page || row === undefined) return undefined;
-  return { row, label: page.label, answer: page.answers[index] ?? "", is_failure: page.failed[index] ?? false };
+  return page?.samples[place - page.offset];
 }

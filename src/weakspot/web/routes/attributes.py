@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Body, Query
 from pydantic import Field
 
 from weakspot.web.problems import RefusedError
@@ -11,9 +11,7 @@ from weakspot.web.services.attributes import (
     MAX_CHOSEN,
     MAX_ID_LENGTH,
     MAX_NAME_LENGTH,
-    AttributeSamples,
     AttributesView,
-    ChosenValue,
     EditRequest,
     EditResult,
     EditsView,
@@ -32,8 +30,8 @@ from weakspot.web.services.combinations import (
     combinations,
     prove_combination,
 )
+from weakspot.web.services.samples import ShownSamples
 from weakspot.web.services.slice_editing import ChangedSlice
-from weakspot.web.services.view import View
 
 router = APIRouter(prefix="/api/attributes", tags=["attributes"])
 
@@ -47,49 +45,15 @@ Title = Annotated[
         description="A class, as people read it; all classes if not given.",
     ),
 ]
-Ids = Annotated[list[Annotated[str, Field(max_length=MAX_ID_LENGTH)]], Query(max_length=MAX_CHOSEN)]
+Id = Annotated[str, Field(max_length=MAX_ID_LENGTH)]
+Ids = Annotated[list[Id], Query(max_length=MAX_CHOSEN)]
 
 
-class SamplesQuery(View):
-    """Which samples are wanted.
-
-    Args:
-        attributes: ids of one to three attributes.
-        values: ids of their values, in the same order.
-        title: a class; all if not given.
-        result: only right or only wrong ones.
-        offset: place of the first sample wanted.
-        limit: how many, at most.
-    """
-
-    attributes: list[Annotated[str, Field(max_length=MAX_ID_LENGTH)]] = Field(
-        min_length=1, max_length=MAX_CHOSEN
-    )
-    values: list[Annotated[str, Field(max_length=MAX_ID_LENGTH)]] = Field(
-        min_length=1, max_length=MAX_CHOSEN
-    )
-    title: str | None = Field(default=None, max_length=MAX_ID_LENGTH)
-    result: Result | None = None
-    offset: int = Field(default=0, ge=0, le=MAX_ROW)
-    limit: int = Field(default=100, ge=1, le=MAX_SAMPLES)
-
-
-class NameRequest(View):
-    """The name of an attribute that values are wanted for."""
-
-    name: str = Field(min_length=1, max_length=MAX_NAME_LENGTH)
-
-
-class ProofRequest(View):
-    """A combination that somebody stands by.
-
-    Args:
-        title: the class.
-        values: one value each of one to three attributes.
-    """
-
-    title: str = Field(max_length=MAX_ID_LENGTH)
-    values: list[ChosenValue] = Field(min_length=1, max_length=MAX_CHOSEN)
+NewName = Annotated[str, Body(embed=True, min_length=1, max_length=MAX_NAME_LENGTH)]
+ProvenClass = Annotated[str, Body(max_length=MAX_ID_LENGTH)]
+ProvenValues = Annotated[dict[Id, Id], Body(min_length=1, max_length=MAX_CHOSEN)]
+"""Ids of one to three attributes, and of the value of each."""
+ChosenIds = Annotated[list[Id], Query(min_length=1, max_length=MAX_CHOSEN)]
 
 
 @router.get("")
@@ -115,22 +79,21 @@ def combined(
 
 @router.get("/samples")
 def samples(
-    _person: ProjectReader, parts: Parts, paging: Annotated[SamplesQuery, Query()]
-) -> AttributeSamples:
-    """Return a page of the samples of the discovery half that have all the values."""
-    if len(paging.attributes) != len(paging.values):
-        raise RefusedError(422, "Give as many values as attributes.", where="values")
-    chosen = [
-        ChosenValue(attribute=attribute, value=value)
-        for attribute, value in zip(paging.attributes, paging.values, strict=True)
-    ]
+    _person: ProjectReader,
+    parts: Parts,
+    attributes: ChosenIds,
+    values: ChosenIds,
+    title: Title = None,
+    result: Result | None = None,
+    offset: Annotated[int, Query(ge=0, le=MAX_ROW)] = 0,
+    limit: Annotated[int, Query(ge=1, le=MAX_SAMPLES)] = 100,
+) -> ShownSamples:
+    """Return a page of the samples of the discovery half that have the value of every attribute, named in the same order."""
+    if len(attributes) != len(values) or len(set(attributes)) < len(attributes):
+        raise RefusedError(422, "Give one value of each attribute.", where="values")
+    chosen = dict(zip(attributes, values, strict=True))
     return attribute_samples(
-        parts.workspace,
-        chosen,
-        title=paging.title,
-        result=paging.result,
-        offset=paging.offset,
-        limit=paging.limit,
+        parts.workspace, chosen, title=title, result=result, offset=offset, limit=limit
     )
 
 
@@ -147,12 +110,12 @@ def edit(request: EditRequest, person: Owner, parts: Parts) -> EditResult:
 
 
 @router.post("/proposals")
-def propose(request: NameRequest, _person: Owner, parts: Parts) -> ProposedValuesView:
+def propose(name: NewName, _person: Owner, parts: Parts) -> ProposedValuesView:
     """Return values for an attribute, from whoever can be asked."""
-    return propose_values(parts.workspace, request.name)
+    return propose_values(parts.workspace, name)
 
 
 @router.post("/proofs")
-def prove(request: ProofRequest, person: Owner, parts: Parts) -> ChangedSlice:
+def prove(title: ProvenClass, values: ProvenValues, person: Owner, parts: Parts) -> ChangedSlice:
     """Make a slice of a combination and prove it on the confirmation half, together with all others of the run."""
-    return prove_combination(parts.workspace, request.title, request.values, by=person.name)
+    return prove_combination(parts.workspace, title, values, by=person.name)

@@ -28,6 +28,7 @@ from weakspot.web.services.images import (
 from weakspot.web.services.repair import RepairsOnSample, repairs_on_sample
 from weakspot.web.services.samples import (
     SIDES,
+    EncodedImage,
     HeatView,
     SampleFacts,
     SampleFile,
@@ -93,7 +94,7 @@ def image(
     found = thumbnail(parts.workspace, row, side=side)
     if found is None:
         raise RefusedError(404, "The sample has no image that can be read.")
-    return _cached(found.data, "image/jpeg", found.tag, if_none_match)
+    return _cached(found, if_none_match)
 
 
 @router.get("/images/{row}/original", response_class=Response, responses=ANY_IMAGE)
@@ -114,7 +115,7 @@ def original_image(
     found = original(parts.workspace, row, side=side)
     if found is None:
         raise RefusedError(404, "The sample has no image that can be read.")
-    return _cached(found.data, found.media_type, found.tag, if_none_match)
+    return _cached(found, if_none_match)
 
 
 @router.get("/images")
@@ -208,12 +209,12 @@ def _facts(parts: ServerParts, person: Person, row: int) -> SampleFacts:
     return found
 
 
-def _cached(data: bytes, media_type: str, tag: str, known: str | None) -> Response:
-    quoted = f'"{tag}"'
+def _cached(image: EncodedImage, known: str | None) -> Response:
+    quoted = f'"{image.tag}"'
     headers = {"ETag": quoted, "Cache-Control": f"private, max-age={A_YEAR}, immutable"}
     if known is not None and quoted in known:
         return Response(status_code=304, headers=headers)
-    return Response(content=data, media_type=media_type, headers=headers)
+    return Response(content=image.data, media_type=image.media_type, headers=headers)
 
 
 def _refuse_other_tables(parts: ServerParts, tables: str) -> None:

@@ -25,10 +25,9 @@ from weakspot.web.services.marks import (
     zip_marks,
 )
 from weakspot.web.services.view import INT32, View, pack
-from weakspot.web.services.workspace import Mark
+from weakspot.web.services.workspace import Mark, NewMark
 from weakspot.web.state.marks import (
     MARKS,
-    NewMark,
     ReadBack,
     keep_selection,
     mark_samples,
@@ -115,7 +114,7 @@ def add_mark(asked: MarkRequest, _person: Owner, parts: Parts, changing: Changin
     said = check_mark(parts.workspace, asked)
     rows = meant_rows(parts.workspace, asked)
     mark = NewMark(kind=said.kind, labels=said.labels, text=said.text)
-    sentence = f"Marked {spoken(parts.workspace, rows)}: {_words(mark)}"
+    sentence = f"Marked {spoken(parts.workspace, rows)}: {mark.words}"
     number = mark_samples(
         parts.state,
         parts.workspace.samples.dataset.sample_ids(rows),
@@ -125,10 +124,6 @@ def add_mark(asked: MarkRequest, _person: Owner, parts: Parts, changing: Changin
     )
     changing.told(number)
     return Marked(n_samples=len(rows), sentence=sentence)
-
-
-def _words(mark: NewMark) -> str:
-    return Mark(mark_id=0, by="", time="", change_id=0, **mark.model_dump()).words
 
 
 @router.post("/marks/removal")

@@ -10,8 +10,9 @@ from weakspot.web.problems import RefusedError
 from weakspot.web.server_parts import Parts, ProjectReader
 from weakspot.web.services import map_colours, sample_map
 from weakspot.web.services import map_colours as map_selection
+from weakspot.web.services.images import ListedImage
 from weakspot.web.services.map_colours import MapColouringsView, MapColoursView, MapSelectionView
-from weakspot.web.services.sample_map import LayoutName, MapSampleView, MapView
+from weakspot.web.services.sample_map import LayoutName, MapView
 from weakspot.web.services.view import View
 
 router = APIRouter(prefix="/api", tags=["map"])
@@ -55,7 +56,7 @@ def colours(
 @router.get("/map/samples/{row}")
 def sample(
     _person: ProjectReader, parts: Parts, row: Annotated[int, Path(ge=0, le=MAX_ROW)]
-) -> MapSampleView:
+) -> ListedImage:
     """Return a sample of the map in words."""
     found = sample_map.map_sample(parts.workspace, row)
     if found is None:

@@ -1,8 +1,8 @@
 """Attributes: their values as numbers and as pages show them, and edits, which are written down and can be undone."""
 
 import threading
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
@@ -16,6 +16,7 @@ from weakspot.core.evidence import Share
 from weakspot.core.failures import ClassProblem, Side
 from weakspot.core.run import StageProgress
 from weakspot.core.samples import Attribute, AttributeBook, AttributeSource, marked_attributes
+from weakspot.project.nearest import label_texts
 from weakspot.project.project import Project
 from weakspot.run.attribute_edits import AttributeEditFile, Editions, reference_of
 from weakspot.run.attributes import (
@@ -27,8 +28,8 @@ from weakspot.run.attributes import (
     with_attributes,
 )
 from weakspot.run.wiring import build_engine
-from weakspot.web.services.samples import answers_of
-from weakspot.web.services.view import SamplePage, View
+from weakspot.web.services.samples import ShownSamples, shown_samples
+from weakspot.web.services.view import View, share_of
 from weakspot.web.services.workspace import Workspace
 from weakspot.words.editing import (
     MAX_VALUES,
@@ -98,7 +99,6 @@ class CodedAttributes:
         book: the attributes before any edit.
         attributes: as they are now.
         notes: what was left out, in sentences.
-        views: what was counted from them, by name.
     """
 
     mark: str
@@ -107,7 +107,6 @@ class CodedAttributes:
     book: AttributeBook
     attributes: tuple[CodedAttribute, ...]
     notes: tuple[str, ...]
-    views: dict[str, object] = field(default_factory=dict)
 
     def attribute(self, attribute_id: str) -> CodedAttribute:
         """Return an attribute.
@@ -254,48 +253,20 @@ MAX_ID_LENGTH = 300
 Result = Literal["right", "wrong"]
 
 
-class ChosenValue(View):
-    """One value of one attribute.
-
-    Args:
-        attribute: id of the attribute.
-        value: id of the value.
-    """
-
-    attribute: str = Field(max_length=MAX_ID_LENGTH)
-    value: str = Field(max_length=MAX_ID_LENGTH)
-
-
-class AttributeSamples(SamplePage):
-    """Some of the samples that have all the values, in columns.
-
-    Args:
-        rows: row numbers.
-        labels: the true class of each.
-        answers: what the classifier answered for each.
-        is_failure: whether that was a failure.
-    """
-
-    rows: list[int]
-    labels: list[str]
-    answers: list[str]
-    is_failure: list[bool]
-
-
 def attribute_samples(
     workspace: Workspace,
-    chosen: Sequence[ChosenValue],
+    chosen: Mapping[str, str],
     *,
     title: str | None = None,
     result: Result | None = None,
     offset: int = 0,
     limit: int = 100,
-) -> AttributeSamples:
+) -> ShownSamples:
     """Return a page of samples.
 
     Args:
         workspace: the project.
-        chosen: values that the samples have, one to three.
+        chosen: ids of one to three attributes, and of the value of each that the samples have.
         title: a class; None for all.
         result: only right or only wrong ones.
         offset: place of the first sample wanted.
@@ -310,42 +281,25 @@ def attribute_samples(
     if result is not None:
         inside = inside & (problem.failed == (result == "wrong"))
     places = np.flatnonzero(inside)
-    page = places[offset : offset + limit]
-    rows, failed = problem.rows[page], problem.failed[page]
-    dataset = workspace.samples.dataset
-    names = dataset.class_names
-    if dataset.task is Task.SINGLE_LABEL:
-        labels = [names[code] for code in dataset.labels[rows]]
-    else:
-        labels = [
-            title or ", ".join(names[code] for code in np.flatnonzero(dataset.label_matrix[row]))
-            for row in rows
-        ]
-    return AttributeSamples(
+    page, dataset = places[offset : offset + limit], workspace.samples.dataset
+    labels = label_texts(dataset, problem.rows[page]) if title is None else None
+    return ShownSamples(
         tables=workspace.tables_key,
         total=len(places),
         offset=offset,
-        rows=rows.tolist(),
-        labels=labels,
-        answers=answers_of(dataset, rows, failed),
-        is_failure=failed.tolist(),
+        samples=shown_samples(dataset, problem, page, labels=labels),
     )
 
 
-def have_values(
-    workspace: Workspace, chosen: Sequence[ChosenValue], title: str | None
-) -> BoolArray:
-    if not 1 <= len(chosen) <= MAX_CHOSEN or len({one.attribute for one in chosen}) < len(chosen):
+def have_values(workspace: Workspace, chosen: Mapping[str, str], title: str | None) -> BoolArray:
+    if not 1 <= len(chosen) <= MAX_CHOSEN:
         raise DataError(f"Choose one value each of one to {MAX_CHOSEN} attributes.", where="values")
     problem, attributes = predictions_of(workspace, title), coded_attributes(workspace)
     inside = np.ones(len(problem.rows), dtype=np.bool_)
-    for one in chosen:
-        attribute = attributes.attribute(one.attribute)
-        inside &= attribute.known_codes()[problem.rows] == attribute.place(one.value)
+    for attribute_id, value_id in chosen.items():
+        attribute = attributes.attribute(attribute_id)
+        inside &= attribute.known_codes()[problem.rows] == attribute.place(value_id)
     return inside
-
-
-MAX_VIEWS = 200
 
 
 class AttributeValueView(View):
@@ -433,14 +387,9 @@ def attribute_histograms(workspace: Workspace, title: str | None = None) -> Attr
         DataError: if there is no class of that title.
     """
     found = coded_attributes(workspace)
-    name = f"histograms {title!r}"
-    view = found.views.get(name)
-    if view is None:
-        if len(found.views) > MAX_VIEWS:
-            found.views.clear()
-        view = found.views[name] = _count(workspace, found, title)
-    assert isinstance(view, AttributesView)
-    return view
+    return workspace.recent(
+        "histograms", (found.mark, title), lambda: _count(workspace, found, title)
+    )
 
 
 def _count(workspace: Workspace, found: CodedAttributes, title: str | None) -> AttributesView:
@@ -453,7 +402,7 @@ def _count(workspace: Workspace, found: CodedAttributes, title: str | None) -> A
         is_assigned=found.is_assigned,
         can_tell=workspace.has_text_side,
         version=found.log.version,
-        failures=_share(problem.n_failed, len(problem.rows), problem.worth),
+        failures=share_of(problem, problem.n_failed, len(problem.rows)),
         n_training=len(training),
         attributes=[_attribute(one, problem, training) for one in found.attributes],
         notes=list(found.notes),
@@ -472,10 +421,6 @@ def training_rows(workspace: Workspace, problem: ClassProblem | None) -> IntArra
     return np.asarray(rows[~has_label if problem.side is Side.ABSENT else has_label])
 
 
-def _share(count: int, total: int, worth: float) -> Share:
-    return Share.of(count, total, effective=worth * total)
-
-
 def _attribute(found: CodedAttribute, problem: ClassProblem, training: IntArray) -> AttributeView:
     edited, record, is_known = found.edited, found.record, found.codes is not None
     n_values = len(edited.values) + 1
@@ -485,8 +430,7 @@ def _attribute(found: CodedAttribute, problem: ClassProblem, training: IntArray)
         places = 2 * found.codes[problem.rows].astype(np.int64) + problem.failed
         counts = np.bincount(places, minlength=2 * n_values).reshape(n_values, 2)
         in_training = np.bincount(found.codes[training], minlength=n_values)
-    worth = problem.worth
-    shares = [_share(int(wrong), int(right + wrong), worth) for right, wrong in counts]
+    shares = [share_of(problem, int(wrong), int(right + wrong)) for right, wrong in counts]
     values = [
         AttributeValueView(
             value_id=value.value_id,

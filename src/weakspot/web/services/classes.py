@@ -36,7 +36,7 @@ from weakspot.run.phrase_questions import (
 )
 from weakspot.run.preparation import CLIP
 from weakspot.run.suggestions import SuggestionSource
-from weakspot.web.services.view import FLOAT32, INT32, UINT8, SamplePage, View, pack
+from weakspot.web.services.view import FLOAT32, INT32, UINT8, SamplePage, View, pack, share_of
 from weakspot.web.services.workspace import Workspace, make_beside
 from weakspot.words.spoken_rules import spoken_rule
 
@@ -230,19 +230,6 @@ class PhraseScore(ScoredPhrase):
     similarities: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class HeldOut:
-    """A phrase on samples of the same half whose threshold was chosen on the others.
-
-    Args:
-        score: Error Score, all samples taken together.
-        p_value: Fisher's exact test on the same counts, or that of groups.
-    """
-
-    score: float
-    p_value: float
-
-
 def phrase_score(
     workspace: Workspace, title: str, phrase: str, *, offset: int = 0, limit: int = MAX_SAMPLES
 ) -> PhraseScore:
@@ -259,11 +246,11 @@ def phrase_score(
     best = error_scores(similarities[None], failed)
     threshold = float(best.threshold[0])
     parts, groups = class_parts(workspace, members), members.comparable.groups
-    held_out = held_out_score(similarities, failed, parts, groups)
+    held_out, p_value = held_out_score(similarities, failed, parts, groups)
     matching = share_matching(both)
     is_ruled = phrase_rule(workspace, words) is not None
     judged = judge(
-        separates=held_out.p_value <= CERTAIN,
+        separates=p_value <= CERTAIN,
         matching=matching,
         inside=None,
         outside=None,
@@ -275,8 +262,8 @@ def phrase_score(
         phrase=words,
         score=float(best.score[0]),
         threshold=threshold if np.isfinite(threshold) else None,
-        held_out_score=held_out.score,
-        p_value=held_out.p_value,
+        held_out_score=held_out,
+        p_value=p_value,
         matching=matching,
         fit=judged.fit,
         advice=judged.advice,
@@ -357,22 +344,11 @@ def phrase_method(workspace: Workspace) -> HypothesisDiscoverer:
     )
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Part:
-    """A fixed part of the samples of a class.
-
-    Args:
-        own: places of its samples.
-        others: places of all other samples.
-        others_failed: which of those failed.
-    """
-
-    own: IntArray
-    others: IntArray
-    others_failed: BoolArray
+Parts = Sequence[tuple[IntArray, IntArray]]
+"""Fixed parts of the samples of a class: the places of each part's own samples, and of all others."""
 
 
-def class_parts(workspace: Workspace, members: ClassMembers) -> tuple[Part, ...]:
+def class_parts(workspace: Workspace, members: ClassMembers) -> Parts:
     title, seed = members.problem.title, workspace.project.settings.seed
     return workspace.once(
         f"class parts {title}",
@@ -380,9 +356,7 @@ def class_parts(workspace: Workspace, members: ClassMembers) -> tuple[Part, ...]
     )
 
 
-def parts_of(
-    failed: BoolArray, groups: IntArray | None = None, *, seed: int, title: str
-) -> tuple[Part, ...]:
+def parts_of(failed: BoolArray, groups: IntArray | None = None, *, seed: int, title: str) -> Parts:
     """Return five parts, failures and others spread evenly among them; the same every time. Groups [n] stay whole."""
     draws = generator(seed, "phrase parts", title)
     number = np.zeros(len(failed), dtype=np.int64)
@@ -393,21 +367,20 @@ def parts_of(
     for side in (True, False) if groups is None else ():
         places = draws.permutation(np.flatnonzero(failed == side))
         number[places] = np.arange(len(places)) % N_PARTS
-    own = [np.flatnonzero(number == part) for part in range(N_PARTS)]
-    others = [np.flatnonzero(number != part) for part in range(N_PARTS)]
-    return tuple(
-        Part(own=mine, others=rest, others_failed=failed[rest])
-        for mine, rest in zip(own, others, strict=True)
-    )
+    return [
+        (np.flatnonzero(number == part), np.flatnonzero(number != part)) for part in range(N_PARTS)
+    ]
 
 
 def held_out_score(
     similarities: FloatArray,
     failed: BoolArray,
-    parts: tuple[Part, ...],
+    parts: Parts,
     groups: IntArray | None = None,
-) -> HeldOut:
-    """Return how well a phrase does on samples that had no part in choosing its threshold: each part is judged by the others.
+) -> tuple[float, float]:
+    """Return the Error Score of a phrase, and its p-value, on samples that had no part in choosing its threshold.
+
+    Each part is judged by the threshold of the others. The p-value is of Fisher's exact test on the same counts, or of groups.
 
     Args:
         similarities: of all samples [n].
@@ -416,14 +389,12 @@ def held_out_score(
         groups: number of the group of every sample [n]; None: each is its own.
     """
     if failed.all() or not failed.any():
-        return HeldOut(score=0.0, p_value=1.0)
+        return 0.0, 1.0
     inside = np.zeros(len(failed), dtype=np.bool_)
-    for part in parts:
-        if len(part.own) and len(part.others):
-            threshold = float(
-                error_scores(similarities[part.others][None], part.others_failed).threshold[0]
-            )
-            inside[part.own] = similarities[part.own].astype(np.float64) >= threshold
+    for own, others in parts:
+        if len(own) and len(others):
+            best = error_scores(similarities[others][None], failed[others])
+            inside[own] = similarities[own].astype(np.float64) >= float(best.threshold[0])
     n_failed, n_inside, wrong_inside = (
         int(failed.sum()),
         int(inside.sum()),
@@ -431,8 +402,8 @@ def held_out_score(
     )
     score = wrong_inside / n_failed - (n_inside - wrong_inside) / (len(failed) - n_failed)
     if groups is not None:
-        return HeldOut(score=score, p_value=group_p(inside, failed, groups))
-    return HeldOut(score=score, p_value=_chance(wrong_inside, n_inside, n_failed, len(failed)))
+        return score, group_p(inside, failed, groups)
+    return score, _chance(wrong_inside, n_inside, n_failed, len(failed))
 
 
 def _chance(wrong_inside: int, n_inside: int, n_failed: int, n_samples: int) -> float:
@@ -455,12 +426,12 @@ WAIT_SECONDS = 2.0
 CAPTIONS, VOCABULARY = "captions", "vocabulary"
 
 
-class SuggestedWord(View):
-    """A keyword.
+class ScoredWords(View):
+    """Words, and how well they tell samples apart.
 
     Args:
         words: as a person would type them.
-        score: Error Score on the discovery half, with the threshold that is best there.
+        score: Error Score on the discovery half, with the threshold that is best there; 1 for all and only these.
     """
 
     words: str
@@ -478,7 +449,7 @@ class Suggestions(View):
     """
 
     title: str
-    words: list[SuggestedWord]
+    words: list[ScoredWords]
     source: str
     is_complete: bool
 
@@ -505,7 +476,7 @@ def suggestions(workspace: Workspace, title: str) -> Suggestions:
 
 def suggested_words(
     workspace: Workspace, members: ClassMembers, spoken: Sequence[str] = ()
-) -> list[SuggestedWord]:
+) -> list[ScoredWords]:
     """Return suggestions from the vocabulary, the user's columns and words of captions."""
     assistants = workspace.prepared.assistants
     source = SuggestionSource(
@@ -516,7 +487,7 @@ def suggested_words(
         assistants=replace(assistants, embed_texts=workspace.embed_texts),
         seed=workspace.project.settings.seed,
     )
-    return [SuggestedWord(words=one.words, score=one.score) for one in source.suggest(spoken)]
+    return [ScoredWords(words=one.words, score=one.score) for one in source.suggest(spoken)]
 
 
 def vocabulary_embeddings(workspace: Workspace) -> Mapping[str, FloatArray]:
@@ -536,7 +507,7 @@ def _can_score(workspace: Workspace, members: ClassMembers) -> bool:
     return workspace.has_text_side and members.embeddings is not None and not is_thin
 
 
-def _from_captions(workspace: Workspace, members: ClassMembers) -> list[SuggestedWord]:
+def _from_captions(workspace: Workspace, members: ClassMembers) -> list[ScoredWords]:
     problem = members.comparable
     places = _captioned(workspace, members)
     captions = workspace.prepared.assistants.captions
@@ -667,10 +638,10 @@ def _confirmed(record: RunRecord) -> dict[str, list[str]]:
 
 def _row(problem: ClassProblem, best_score: float | None, findings: list[str]) -> ClassRow:
     n_samples = len(problem.rows)
-    accuracy = Share.of(problem.n_right, n_samples, effective=problem.worth * n_samples)
+    accuracy = share_of(problem, problem.n_right, n_samples)
     return ClassRow(
         title=problem.title,
-        n_samples=len(problem.rows),
+        n_samples=n_samples,
         n_failed=problem.n_failed,
         accuracy=accuracy,
         best_score=best_score,

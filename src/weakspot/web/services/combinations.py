@@ -1,6 +1,6 @@
 """Combinations of attribute values on the discovery half: how many samples have them and how many fail; and one as a proven slice."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -22,14 +22,13 @@ from weakspot.discover.attributes import (
 from weakspot.discover.combinations import Combinations, affordable_order, count_combinations
 from weakspot.web.services.attributes import (
     MAX_CHOSEN,
-    ChosenValue,
     CodedAttribute,
     coded_attributes,
     have_values,
     predictions_of,
 )
 from weakspot.web.services.slice_editing import ChangedSlice, changed_slice, with_slices
-from weakspot.web.services.view import View
+from weakspot.web.services.view import View, share_of
 from weakspot.web.services.workspace import Workspace
 
 LEVEL = 0.95
@@ -173,31 +172,24 @@ def combinations(
     if chosen:
         counted = _of_chosen(problem, [all_attributes.attribute(one) for one in chosen], floor)
     else:
-        name = f"combinations {floor} {title!r}"
-        kept = all_attributes.views.get(name)
-        if kept is None:
-            _make_room(all_attributes.views)
-            usable = [one for one in all_attributes.attributes if one.codes is not None]
-            kept = all_attributes.views[name] = _of_all(problem, usable, floor)
-        assert isinstance(kept, _Counted)
-        counted = kept
+        usable = [one for one in all_attributes.attributes if one.codes is not None]
+        counted = workspace.recent(
+            "combinations",
+            (all_attributes.mark, floor, title),
+            lambda: _of_all(problem, usable, floor),
+            most=MAX_KEPT,
+        )
     shown = [_view(counted, place, problem) for place in counted.places[:limit]]
     return CombinationsView(
         title=title,
         attributes=list(chosen),
-        failures=_share(problem.n_failed, len(problem.rows), problem.worth),
+        failures=share_of(problem, problem.n_failed, len(problem.rows)),
         min_support=floor,
         order=counted.order,
         n_counted=len(counted.found),
         combinations=shown,
         sentence=_sentence(counted, floor, is_chosen=bool(chosen)),
     )
-
-
-def _make_room(views: dict[str, object]) -> None:
-    kept = [name for name, view in views.items() if isinstance(view, _Counted)]
-    for name in kept[: max(0, len(kept) - MAX_KEPT)]:
-        views.pop(name, None)
 
 
 def _of_chosen(problem: ClassProblem, attributes: Sequence[CodedAttribute], floor: int) -> _Counted:
@@ -249,17 +241,13 @@ def _view(counted: _Counted, place: int, problem: ClassProblem) -> CombinationVi
         _value(counted.attributes[attribute], code) for attribute, code in pairs if attribute >= 0
     ]
     failed = int(found.failed_inside[place])
-    failures = _share(failed, int(found.n_inside[place]), problem.worth)
+    failures = share_of(problem, failed, int(found.n_inside[place]))
     return CombinationView(
         values=values,
         failures=failures,
         lift=failures.value * len(problem.rows) / problem.n_failed if problem.n_failed else None,
-        coverage=_share(failed, problem.n_failed, problem.worth),
+        coverage=share_of(problem, failed, problem.n_failed),
     )
-
-
-def _share(count: int, total: int, worth: float) -> Share:
-    return Share.of(count, total, effective=worth * total)
 
 
 def _value(attribute: CodedAttribute, code: int) -> CombinationValue:
@@ -283,7 +271,7 @@ def _sentence(counted: _Counted, floor: int, *, is_chosen: bool) -> str:
 
 
 def prove_combination(
-    workspace: Workspace, title: str, chosen: Sequence[ChosenValue], *, by: str
+    workspace: Workspace, title: str, chosen: Mapping[str, str], *, by: str
 ) -> ChangedSlice:
     """Make a slice of the samples of a class that have all the values, and prove the newest run anew with it.
 
@@ -295,9 +283,7 @@ def prove_combination(
     return changed_slice(with_slices(workspace, [found], by=by), found.slice_id)
 
 
-def combination_slice(
-    workspace: Workspace, title: str, chosen: Sequence[ChosenValue]
-) -> FailureSlice:
+def combination_slice(workspace: Workspace, title: str, chosen: Mapping[str, str]) -> FailureSlice:
     """Return a combination as a slice, named by its values; its rule reads the columns, whatever values are called later."""
     problem, attributes = workspace.problem(title), coded_attributes(workspace)
     inside = have_values(workspace, chosen, title)
@@ -308,7 +294,7 @@ def combination_slice(
             fix="Choose fewer or more common values.",
         )
     # In the order of the columns, so that the same values give the same slice as the method finds.
-    given = [attributes.value(one.attribute, one.value) for one in chosen]
+    given = [attributes.value(*one) for one in chosen.items()]
     pairs = sorted(
         given, key=lambda pair: (not pair[0].edited.is_first, attributes.attributes.index(pair[0]))
     )

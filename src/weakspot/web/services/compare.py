@@ -29,7 +29,7 @@ from weakspot.store import atomic
 from weakspot.store.project import ProjectStore
 from weakspot.web.services.images import ListedImage, list_images, visible_samples
 from weakspot.web.services.map_colours import COLUMN, colourings
-from weakspot.web.services.slices import SliceLine, slice_lines
+from weakspot.web.services.slices import SliceLine, slice_line
 from weakspot.web.services.view import View, share_with
 from weakspot.web.services.workspace import Workspace
 
@@ -358,12 +358,11 @@ def slice_pair(
         Belonging.SECOND: np.flatnonzero(members[1] & ~members[0]),
     }
     n_either = sum(len(one) for one in rows.values())
-    lines = {line.slice_id: line for line in slice_lines(record)}
     return SlicePair(
         run_id=record.run_id,
         tables=workspace.tables_key,
-        first=lines[first.slice_id],
-        second=lines[second.slice_id],
+        first=slice_line(record, first),
+        second=slice_line(record, second),
         overlap=len(rows[Belonging.BOTH]) / n_either if n_either else None,
         parts=tuple(_shared_part(workspace, which, found, failed) for which, found in rows.items()),
         values=_values(workspace, samples, *(np.flatnonzero(one) for one in members)),

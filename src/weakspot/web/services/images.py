@@ -3,9 +3,7 @@
 The confirmation half and the test split are not among them, unless runs are cross-fitted: then either half is looked at in turn.
 """
 
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -25,7 +23,7 @@ from weakspot.run.halves import used_rows
 from weakspot.run.preparation import CLIP
 from weakspot.store.csv_tables import csv_text
 from weakspot.web.services.attributes import coded_attributes
-from weakspot.web.services.samples import files_of, names_of
+from weakspot.web.services.samples import ShownSample, files_of, names_of
 from weakspot.web.services.slice_editing import slice_of
 from weakspot.web.services.slices import Shown, look_at
 from weakspot.web.services.view import SamplePage, View
@@ -247,27 +245,7 @@ def choose_images(workspace: Workspace, query: ImageQuery) -> ChosenImages:
     runs = workspace.project.store.runs.run_ids()[-1:] if query.slice_id else []
     said = workspace.shared.marks().version if query.mark else 0
     key = f"{query.model_dump_json(include=fields)} {marks} {runs} {said}"
-    return workspace.once("chosen images", _Kept).get(key, lambda: _choose(workspace, query))
-
-
-class _Kept:
-    """The sets of images that were asked for last."""
-
-    def __init__(self) -> None:
-        self._guard = threading.Lock()
-        self._sets: OrderedDict[str, ChosenImages] = OrderedDict()
-
-    def get(self, key: str, make: Callable[[], ChosenImages]) -> ChosenImages:
-        with self._guard:
-            if key in self._sets:
-                self._sets.move_to_end(key)
-                return self._sets[key]
-        made = make()
-        with self._guard:
-            self._sets[key] = made
-            while len(self._sets) > MAX_KEPT:
-                self._sets.popitem(last=False)
-        return made
+    return workspace.recent("images", key, lambda: _choose(workspace, query), most=MAX_KEPT)
 
 
 def _choose(workspace: Workspace, query: ImageQuery) -> ChosenImages:
@@ -510,27 +488,19 @@ class ImagePageQuery(ImageQuery):
     around: Annotated[str, Field(max_length=200)] | None = None
 
 
-class ListedImage(View):
+class ListedImage(ShownSample):
     """An image among others.
 
     Args:
-        row: its row.
         sample_id: its id, which stays when rows change.
         name: file name, or what the source calls it.
-        label: true label; several are joined by commas.
-        answer: what the classifier answered.
-        is_failure: whether that was a failure; null if it is not known.
-        score: similarity, or depth inside a slice; null if nothing was compared.
+        part: what it is for.
         marks: what people said of it, in a few words.
     """
 
-    row: int
     sample_id: str
     name: str
-    label: str
-    answer: str
-    is_failure: bool | None
-    score: float | None
+    part: str
     marks: list[str]
 
 
@@ -577,14 +547,15 @@ def list_images(
     """Return visible rows as pages show them."""
     seen, dataset = visible_samples(workspace), workspace.samples.dataset
     book = workspace.shared.marks()
-    results = seen.results[np.searchsorted(seen.rows, rows)].tolist()
+    places = np.searchsorted(seen.rows, rows)
     columns = zip(
         rows.tolist(),
         dataset.sample_ids(rows),
         names_of(dataset, rows),
         label_texts(dataset, rows),
         _predicted_names(workspace, rows),
-        results,
+        seen.results[places].tolist(),
+        seen.parts[places].tolist(),
         [None] * len(rows) if scores is None else scores,
         strict=True,
     )
@@ -597,9 +568,10 @@ def list_images(
             answer=answer,
             is_failure=None if result == UNKNOWN else result == WRONG,
             score=score,
+            part=PARTS[part],
             marks=[one.words for one in book.of(sample_id)],
         )
-        for row, sample_id, name, label, answer, result, score in columns
+        for row, sample_id, name, label, answer, result, part, score in columns
     ]
 
 

@@ -19,18 +19,17 @@ from weakspot.core.failures import ClassProblem, class_problems, predicted_class
 from weakspot.discover.error_score import phrase_scores
 from weakspot.run.preparation import CLIP
 from weakspot.web.services.attributes import CodedAttribute, coded_attributes
+from weakspot.web.services.classes import ScoredWords
+from weakspot.web.services.images import PARTS, TEMPLATE, ListedImage, list_images
 from weakspot.web.services.sample_map import (
     CHUNK_ROWS,
-    PARTS,
-    MapSampleView,
-    describe_samples,
     map_parts,
     map_plan,
     map_rows,
     pieces_of,
 )
 from weakspot.web.services.slice_editing import slice_of
-from weakspot.web.services.view import FLOAT32, View, pack
+from weakspot.web.services.view import FLOAT32, View, pack, share_of
 from weakspot.web.services.workspace import Workspace
 from weakspot.words.caption_grammar import CaptionGrammarDescriber
 from weakspot.words.captions import built_in_vocabulary
@@ -87,7 +86,6 @@ FEW_NUMBERS = 12
 MAX_LABELS = 200
 MAX_SLICES = 200
 LOOKED_AT = 4000
-TEMPLATE = "an image of {phrase}"
 OTHER_CLASSES = "other classes"
 COLUMN, ATTRIBUTE, LABEL, SLICE, DEPTH, PHRASE = (
     "column:",
@@ -419,13 +417,6 @@ class MapClassCount(View):
     rest: Share
 
 
-class MapWord(View):
-    """Words that tell selected samples from the rest of their class: `separation` is 0 (not at all) to 1 (all and only these)."""
-
-    words: str
-    separation: float
-
-
 class MapValueShare(View):
     """A value of a column that selected samples have more often than the rest of their class."""
 
@@ -453,9 +444,9 @@ class MapSelectionView(View):
     n_surroundings: int
     classes: tuple[MapClassCount, ...]
     title: str
-    words: tuple[MapWord, ...]
+    words: tuple[ScoredWords, ...]
     values: tuple[MapValueShare, ...]
-    examples: tuple[MapSampleView, ...]
+    examples: tuple[ListedImage, ...]
     note: str
 
 
@@ -481,9 +472,9 @@ def selection(workspace: Workspace, rows: IntArray, title: str | None = None) ->
     if title is not None and title not in inside:
         raise DataError(f"There is no class {title!r}.", given=title[:100])
     about = title if title is not None else (counts[0].title if counts else "")
-    words: tuple[MapWord, ...] = ()
+    words: tuple[ScoredWords, ...] = ()
     values: tuple[MapValueShare, ...] = ()
-    examples: tuple[MapSampleView, ...] = ()
+    examples: tuple[ListedImage, ...] = ()
     note = (
         "" if counts else "No selected sample is of the discovery half, so they are not described."
     )
@@ -514,16 +505,16 @@ def selection(workspace: Workspace, rows: IntArray, title: str | None = None) ->
 def _count(problem: ClassProblem, inside: BoolArray) -> MapClassCount:
     return MapClassCount(
         title=problem.title,
-        inside=_share(problem.failed[inside], problem.worth),
-        rest=_share(problem.failed[~inside], problem.worth),
+        inside=_share(problem, problem.failed[inside]),
+        rest=_share(problem, problem.failed[~inside]),
     )
 
 
-def _share(flags: BoolArray, worth: float) -> Share:
-    return Share.of(int(flags.sum()), len(flags), effective=worth * len(flags))
+def _share(problem: ClassProblem, flags: BoolArray) -> Share:
+    return share_of(problem, int(flags.sum()), len(flags))
 
 
-def _words(workspace: Workspace, title: str, chosen: IntArray) -> tuple[MapWord, ...]:
+def _words(workspace: Workspace, title: str, chosen: IntArray) -> tuple[ScoredWords, ...]:
     problem, embeddings = workspace.class_embeddings(title)
     inside = np.isin(problem.rows, chosen)
     if inside.all():
@@ -534,7 +525,7 @@ def _words(workspace: Workspace, title: str, chosen: IntArray) -> tuple[MapWord,
     found = phrase_scores(phrase_embeddings, embeddings, inside).score
     best = np.argsort(-np.round(found, 9), kind="stable")[:MAX_WORDS]
     return tuple(
-        MapWord(words=phrases[place], separation=float(found[place]))
+        ScoredWords(words=phrases[place], score=float(found[place]))
         for place in best.tolist()
         if found[place] > 0
     )
@@ -555,7 +546,7 @@ def _phrases(workspace: Workspace, problem: ClassProblem) -> tuple[tuple[str, ..
     return words, workspace.once(f"map words {problem.title}", embed)
 
 
-def _examples(workspace: Workspace, title: str, chosen: IntArray) -> tuple[MapSampleView, ...]:
+def _examples(workspace: Workspace, title: str, chosen: IntArray) -> tuple[ListedImage, ...]:
     """Return selected samples nearest to their own middle, failures first; without embeddings the first ones."""
     problem = workspace.problem(title)
     rows = problem.rows[np.isin(problem.rows, chosen)]
@@ -565,7 +556,7 @@ def _examples(workspace: Workspace, title: str, chosen: IntArray) -> tuple[MapSa
         if len(places):
             nearness = embeddings[places] @ embeddings[places].mean(axis=0)
             rows = known.rows[places][np.argsort(-nearness, kind="stable")]
-    samples = describe_samples(workspace, np.sort(rows[: 4 * MAX_EXAMPLES]))
+    samples = list_images(workspace, np.sort(rows[: 4 * MAX_EXAMPLES]))
     by_row = {sample.row: sample for sample in samples}
     ordered = [by_row[row] for row in rows[: 4 * MAX_EXAMPLES].tolist()]
     return tuple(sorted(ordered, key=lambda sample: not sample.is_failure)[:MAX_EXAMPLES])
@@ -588,7 +579,7 @@ def _values(
         )
         for code, value in enumerate(coded.dictionary.to_pylist()):
             has_value = codes == code
-            shares = tuple(_share(has_value[side], problem.worth) for side in (inside, ~inside))
+            shares = tuple(_share(problem, has_value[side]) for side in (inside, ~inside))
             if shares[0].value - shares[1].value >= MIN_SHARE_GAP:
                 found.append(
                     MapValueShare(

@@ -3,7 +3,7 @@
 import inspect
 from dataclasses import replace
 from pathlib import PurePath
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -25,8 +25,8 @@ from weakspot.run.ingestion import FIX
 from weakspot.run.reporting import data_facts
 from weakspot.run.settings import Settings
 from weakspot.run.wiring import build_part, buildable
-from weakspot.web.services.samples import answers_of
-from weakspot.web.services.slices import LookedAt, look_at
+from weakspot.web.services.samples import ShownSample, shown_samples
+from weakspot.web.services.slices import look_at
 from weakspot.web.services.view import View
 from weakspot.web.services.workspace import Workspace
 
@@ -166,32 +166,8 @@ N_WORST = 6
 N_IMAGES = 8
 
 
-class ShownSample(View):
-    """One sample.
-
-    Args:
-        row: its number.
-        label: the true class.
-        answer: what the classifier answered.
-        is_failure: whether that was a failure.
-    """
-
-    row: int
-    label: str
-    answer: str
-    is_failure: bool
-
-
-class ImageStrips(View):
-    """What a finding looks like.
-
-    Args:
-        fails: failures of the slice, deepest inside first.
-        rest: samples of the rest of the class, evenly over all.
-    """
-
-    fails: list[ShownSample]
-    rest: list[ShownSample]
+Strips = dict[Literal["fails", "rest"], list[ShownSample]]
+"""What a finding looks like: failures, deepest inside first, and samples of the rest of the class, evenly over all."""
 
 
 class WorstImages(View):
@@ -203,7 +179,7 @@ class WorstImages(View):
     """
 
     tables: str
-    slices: dict[str, ImageStrips]
+    slices: dict[str, Strips]
 
 
 def worst_images(workspace: Workspace, run_id: str) -> WorstImages:
@@ -223,24 +199,19 @@ def worst_images(workspace: Workspace, run_id: str) -> WorstImages:
     return workspace.make_of_run(run_id, "worst images", choose)
 
 
-def _strips(workspace: Workspace, record: RunRecord, found: FailureSlice) -> ImageStrips:
+def _strips(workspace: Workspace, record: RunRecord, found: FailureSlice) -> Strips:
     try:
         looked = look_at(workspace, record, found)
     except WeakspotError:
-        return ImageStrips(fails=[], rest=[])
+        return {"fails": [], "rest": []}
     fails = np.flatnonzero(looked.inside & looked.problem.failed)[:N_IMAGES]
     outside = np.flatnonzero(~looked.inside)
     rest = np.unique(np.linspace(0, len(outside) - 1, min(N_IMAGES, len(outside))).astype(np.int64))
-    return ImageStrips(fails=_shown(looked, fails), rest=_shown(looked, outside[rest]))
-
-
-def _shown(looked: LookedAt, places: IntArray) -> list[ShownSample]:
-    rows, failed = looked.problem.rows[places], looked.problem.failed[places]
-    answers = answers_of(looked.samples.dataset, rows, failed)
-    return [
-        ShownSample(row=row, label=looked.problem.title, answer=answer, is_failure=is_failure)
-        for row, answer, is_failure in zip(rows.tolist(), answers, failed.tolist(), strict=True)
-    ]
+    dataset, problem = looked.samples.dataset, looked.problem
+    return {
+        "fails": shown_samples(dataset, problem, fails),
+        "rest": shown_samples(dataset, problem, outside[rest]),
+    }
 
 
 MAX_SHOWN = 30

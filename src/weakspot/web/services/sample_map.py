@@ -24,9 +24,8 @@ from weakspot.core.arrays import (
     generator,
     unit_rows,
 )
-from weakspot.core.dataset import Split, Task
+from weakspot.core.dataset import Split
 from weakspot.core.errors import NotEnoughDataError, StoreError
-from weakspot.core.failures import class_problems, predicted_classes, predicted_labels
 from weakspot.core.run import StageProgress
 from weakspot.core.samples import SampleSet
 from weakspot.models.loading import require_library
@@ -36,6 +35,7 @@ from weakspot.run.preparation import CLIP, FEATURES
 from weakspot.store import atomic
 from weakspot.store.array_files import mapped
 from weakspot.store.project import ProjectStore
+from weakspot.web.services.images import PARTS, ListedImage, list_images
 from weakspot.web.services.view import FLOAT32, INT32, UINT8, View, pack
 from weakspot.web.services.workspace import Workspace
 
@@ -210,7 +210,6 @@ def _finite(embeddings: FloatArray) -> FloatArray:
 
 LayoutName = Literal["pca", "umap"]
 MAX_POINTS = 200_000
-PARTS = ("discovery half", "training", "pool")
 NO_EMBEDDINGS = (
     "There are no embeddings, so there is nothing to lay out. With images, run `weakspot embed`; a table alone has no map: "
     "look at slices and attributes instead."
@@ -253,24 +252,6 @@ class MapView(View):
     parts: str
     part_counts: tuple[MapPartView, ...]
     note: str
-
-
-class MapSampleView(View):
-    """One sample in words.
-
-    Args:
-        row: of the project's tables.
-        label: its true label or labels.
-        answer: what the classifier answered.
-        is_failure: whether that is a failure; None if nothing is known.
-        part: what the sample is for.
-    """
-
-    row: int
-    label: str
-    answer: str
-    is_failure: bool | None
-    part: str
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -358,34 +339,11 @@ def map_view(workspace: Workspace, name: LayoutName = "pca") -> MapView:
     )
 
 
-def map_sample(workspace: Workspace, row: int) -> MapSampleView | None:
-    """Return a sample of the map in words, None if the row is not on it."""
-    rows = map_rows(workspace)
-    place = int(np.searchsorted(rows, row))
-    if place >= len(rows) or rows[place] != row:
+def map_sample(workspace: Workspace, row: int) -> ListedImage | None:
+    """Return a sample of the map, None if the row is not on it."""
+    if row not in map_rows(workspace):
         return None
-    return describe_samples(workspace, rows[place : place + 1])[0]
-
-
-def describe_samples(workspace: Workspace, rows: IntArray) -> tuple[MapSampleView, ...]:
-    dataset = workspace.samples.dataset
-    labels, answers = _labels(workspace, rows), _answers(workspace, rows)
-    places = np.searchsorted(map_plan(workspace).rows, rows)
-    parts = map_plan(workspace).parts[places]
-    failed: dict[int, bool] = {}
-    for problem in (
-        class_problems(dataset, rows, workspace.criterion) if dataset.has_predictions else ()
-    ):
-        for row, is_failure in zip(problem.rows.tolist(), problem.failed.tolist(), strict=True):
-            failed[row] = failed.get(row, False) or is_failure
-    return tuple(
-        MapSampleView(
-            row=row, label=label, answer=answer, is_failure=failed.get(row), part=PARTS[part]
-        )
-        for row, label, answer, part in zip(
-            rows.tolist(), labels, answers, parts.tolist(), strict=True
-        )
-    )
+    return list_images(workspace, np.array([row]))[0]
 
 
 def _plan(workspace: Workspace) -> MapPlan:
@@ -448,30 +406,6 @@ def _note(plan: MapPlan, shown: tuple[MapPartView, ...]) -> str:
         else "those with an embedding"
     )
     return f"Shown are {parts}: {why}."
-
-
-def _labels(workspace: Workspace, rows: IntArray) -> list[str]:
-    dataset = workspace.samples.dataset
-    if dataset.task is Task.SINGLE_LABEL:
-        return [
-            dataset.class_names[code] if code >= 0 else "no label"
-            for code in dataset.labels[rows].tolist()
-        ]
-    return _listed(dataset.label_matrix[rows], dataset.class_names)
-
-
-def _answers(workspace: Workspace, rows: IntArray) -> list[str]:
-    dataset = workspace.samples.dataset
-    if not dataset.has_predictions:
-        return ["not known"] * len(rows)
-    if dataset.task is Task.SINGLE_LABEL:
-        codes = predicted_classes(dataset, rows).tolist()
-        return [dataset.class_names[code] if code >= 0 else "not known" for code in codes]
-    return _listed(predicted_labels(dataset, rows), dataset.class_names)
-
-
-def _listed(matrix: AnyArray, names: tuple[str, ...]) -> list[str]:
-    return [", ".join(names[code] for code in np.flatnonzero(line)) or "none" for line in matrix]
 
 
 MAX_UMAP_SAMPLES = 50_000

@@ -22,8 +22,8 @@ from PIL import Image
 
 from weakspot.core.arrays import BoolArray, FloatArray, IntArray, unit_rows
 from weakspot.core.dataset import SPLIT_ORDER, Dataset, Task
-from weakspot.core.errors import StoreError, WeakspotError
-from weakspot.core.failures import predicted_classes, predicted_labels
+from weakspot.core.errors import DataError, StoreError, WeakspotError
+from weakspot.core.failures import ClassProblem, predicted_classes, predicted_labels
 from weakspot.core.run import RunRecord
 from weakspot.data.images import decode_image, jpeg_at
 from weakspot.data.locations import is_local, local_path, read_location, shown_location, split_range
@@ -32,8 +32,65 @@ from weakspot.project.nearest import label_texts
 from weakspot.project.nearest_rows import EmbeddingShards, nearest_rows
 from weakspot.run.classification import reads_embeddings
 from weakspot.run.preparation import CLIP, Prepared
-from weakspot.web.services.view import View
+from weakspot.web.services.view import SamplePage, View
 from weakspot.web.services.workspace import Workspace
+
+
+class ShownSample(View):
+    """A sample as tiles of pages show it.
+
+    Args:
+        row: its row.
+        label: true label; several are joined by commas.
+        answer: what the classifier answered.
+        is_failure: whether that was a failure; null if it is not known.
+        score: similarity to what it was compared with, or depth inside a slice; null if there is neither.
+    """
+
+    row: int
+    label: str
+    answer: str
+    is_failure: bool | None
+    score: float | None = None
+
+
+class ShownSamples(SamplePage):
+    """Some of many samples, in order."""
+
+    samples: list[ShownSample]
+
+
+def shown_samples(
+    dataset: Dataset,
+    problem: ClassProblem,
+    places: IntArray,
+    *,
+    labels: Sequence[str] | None = None,
+    scores: Sequence[float | None] | None = None,
+) -> list[ShownSample]:
+    """Return samples of a class as pages show them.
+
+    Args:
+        dataset: holds them.
+        problem: the class.
+        places: which of its samples [n], in order.
+        labels: what the truth is called; the class by default.
+        scores: similarity or depth of each, if there is one.
+    """
+    rows, failed = problem.rows[places], problem.failed[places]
+    columns = zip(
+        rows.tolist(),
+        [problem.title] * len(rows) if labels is None else labels,
+        answers_of(dataset, rows, failed),
+        failed.tolist(),
+        [None] * len(rows) if scores is None else scores,
+        strict=True,
+    )
+    return [
+        ShownSample(row=row, label=label, answer=answer, is_failure=is_failure, score=score)
+        for row, label, answer, is_failure, score in columns
+    ]
+
 
 MAX_PROBABILITIES = 5
 MAX_COLUMNS = 100
@@ -293,21 +350,21 @@ _DECODING_ORIGINALS = threading.BoundedSemaphore(2)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Original:
+class EncodedImage:
     """An image for a page.
 
     Args:
-        data: the encoded image.
-        media_type: of it.
+        data: the file.
         tag: the same for the same image and size, for ever.
+        media_type: of the file.
     """
 
     data: bytes
-    media_type: str
     tag: str
+    media_type: str = "image/jpeg"
 
 
-def original(workspace: Workspace, row: int, *, side: int | None = None) -> Original | None:
+def original(workspace: Workspace, row: int, *, side: int | None = None) -> EncodedImage | None:
     """Return the image of a sample, None if it has none that can be read.
 
     It is encoded anew, so that nothing but pixels reaches a page. Small ones lose nothing: people count their pixels.
@@ -335,7 +392,7 @@ def original(workspace: Workspace, row: int, *, side: int | None = None) -> Orig
         image.save(stream, format="PNG", compress_level=1)
     else:
         image.save(stream, format="JPEG", quality=QUALITY, subsampling=0)
-    return Original(
+    return EncodedImage(
         data=stream.getvalue(),
         media_type="image/png" if is_exact else "image/jpeg",
         tag=hashlib.sha256(f"{content} {side or 'whole'}".encode()).hexdigest()[:32],
@@ -348,19 +405,6 @@ MAX_BYTES = 512 * 1024 * 1024
 KEPT_SHARE = 0.75
 UNFINISHED = ".part"
 _DECODING_THUMBNAILS = threading.BoundedSemaphore(max(2, (os.cpu_count() or 1)))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Thumbnail:
-    """A small image.
-
-    Args:
-        data: a JPEG file.
-        tag: the same for the same image and size, for ever.
-    """
-
-    data: bytes
-    tag: str
 
 
 class ThumbnailFolder:
@@ -435,7 +479,7 @@ class ThumbnailFolder:
         return found
 
 
-def thumbnail(workspace: Workspace, row: int, *, side: int) -> Thumbnail | None:
+def thumbnail(workspace: Workspace, row: int, *, side: int) -> EncodedImage | None:
     """Return a small image of a sample, None if it has none that can be read.
 
     Args:
@@ -460,7 +504,7 @@ def thumbnail(workspace: Workspace, row: int, *, side: int) -> Thumbnail | None:
         if data is None:
             return None
         kept.keep(tag, data)
-    return Thumbnail(data=data, tag=tag)
+    return EncodedImage(data=data, tag=tag)
 
 
 def _folder(workspace: Workspace) -> ThumbnailFolder:
@@ -543,17 +587,13 @@ MAX_KEPT = 32
 MAX_SIDE = 1024
 
 
-class HeatOfClass(View):
+class HeatOfClass(ClassProbability):
     """How much the probability of a class falls where a patch is covered.
 
     Args:
-        class_name: the class.
-        probability: of the whole image.
         heat: rows of cells, each the mean fall over the patches that cover it; below 0 where covering raises it.
     """
 
-    class_name: str
-    probability: float
     heat: list[list[float]]
 
 
@@ -639,17 +679,13 @@ def heat_map(
         StoreError: if there is no classifier to ask.
     """
     prepared = with_classifier(workspace)
-    kept = workspace.once("occlusions", dict[int, Occlusion])
     with lock_of_models(workspace):
-        found = kept.get(row)
-        if found is None:
-            image = _image(workspace, row)
-            if image is None:
-                return None
-            found = Occlusion(image=image)
-            while len(kept) >= MAX_KEPT:
-                kept.pop(next(iter(kept)), None)
-            kept[row] = found
+        try:
+            found = workspace.recent(
+                "occlusions", row, lambda: Occlusion(image=_image(workspace, row)), most=MAX_KEPT
+            )
+        except WeakspotError:
+            return None
         start = time.monotonic()
         while not found.is_done:
             found.answers.extend(classify_images(prepared, found.following()))
@@ -677,47 +713,20 @@ def _maps(workspace: Workspace, row: int, found: Occlusion) -> tuple[HeatOfClass
     )
 
 
-def _image(workspace: Workspace, row: int) -> Image.Image | None:
+def _image(workspace: Workspace, row: int) -> Image.Image:
     (location,) = workspace.samples.dataset.locations(np.array([row]))
-    classifier = workspace.prepared.classifier
-    if location is None or classifier is None:
-        return None
-    try:
-        with workspace.project.reading():
-            image = decode_image(read_location(location), image_side=classifier.image_side).image
-    except WeakspotError:
-        return None
-    image.thumbnail((max(MAX_SIDE, classifier.image_side or 0),) * 2)
+    if location is None:
+        raise DataError("The sample has no image.")
+    classifier = with_classifier(workspace).classifier
+    side = None if classifier is None else classifier.image_side
+    with workspace.project.reading():
+        image = decode_image(read_location(location), image_side=side).image
+    image.thumbnail((max(MAX_SIDE, side or 0),) * 2)
     return image.convert("RGB")
 
 
 N_CLASSES = 5
 N_NEAREST = 8
-
-
-class ClassChance(View):
-    """How likely a class is."""
-
-    title: str
-    probability: float
-
-
-class NearSample(View):
-    """A sample of the discovery half that looks like the image.
-
-    Args:
-        row: its row number.
-        label: its true class; several are joined by commas.
-        answer: what the classifier answered.
-        is_failure: whether that was a failure.
-        similarity: cosine of the angle to the image.
-    """
-
-    row: int
-    label: str
-    answer: str
-    is_failure: bool
-    similarity: float
 
 
 class TrialView(View):
@@ -734,8 +743,8 @@ class TrialView(View):
     tables: str
     width: int
     height: int
-    classes: list[ClassChance]
-    nearest: list[NearSample]
+    classes: list[ClassProbability]
+    nearest: list[ShownSample]
 
 
 def needed_side(workspace: Workspace) -> int | None:
@@ -769,13 +778,14 @@ def try_image(workspace: Workspace, image: Image.Image) -> TrialView:
         width=image.width,
         height=image.height,
         classes=[
-            ClassChance(title=names[code], probability=float(probabilities[code])) for code in best
+            ClassProbability(class_name=names[code], probability=float(probabilities[code]))
+            for code in best
         ],
         nearest=[] if embeddings is None else _nearest(workspace, embeddings[0]),
     )
 
 
-def _nearest(workspace: Workspace, embedding: FloatArray) -> list[NearSample]:
+def _nearest(workspace: Workspace, embedding: FloatArray) -> list[ShownSample]:
     samples = workspace.discovery
     within = np.zeros(len(samples.dataset), dtype=np.bool_)
     within[samples.rows] = True
@@ -786,12 +796,12 @@ def _nearest(workspace: Workspace, embedding: FloatArray) -> list[NearSample]:
     failed = workspace.once("failures by row", lambda: _failures(workspace))[rows]
     labels, answers = label_texts(samples.dataset, rows), answers_of(samples.dataset, rows, failed)
     return [
-        NearSample(
+        ShownSample(
             row=int(row),
             label=label,
             answer=answer,
             is_failure=bool(wrong),
-            similarity=float(similarity),
+            score=float(similarity),
         )
         for row, label, answer, wrong, similarity in zip(
             rows, labels, answers, failed, found.scores, strict=True

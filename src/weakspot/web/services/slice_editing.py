@@ -30,7 +30,7 @@ from weakspot.run.halves import used_rows
 from weakspot.run.preparation import CLIP
 from weakspot.run.stage_clock import finished, new_record
 from weakspot.run.verdicts import Asking
-from weakspot.web.services.slices import LookedAt, SliceLine, look_at, slice_lines, threshold_of
+from weakspot.web.services.slices import LookedAt, SliceLine, look_at, slice_line, threshold_of
 from weakspot.web.services.view import View
 from weakspot.web.services.workspace import Workspace
 from weakspot.words.caption_judging import ClassView
@@ -548,10 +548,7 @@ def _column_values(name: str, seen: LookedAt) -> ColumnValues | None:
 
 
 def changed_slice(record: RunRecord, slice_id: str) -> ChangedSlice:
-    return ChangedSlice(
-        run_id=record.run_id,
-        line=next(line for line in slice_lines(record) if line.slice_id == slice_id),
-    )
+    return ChangedSlice(run_id=record.run_id, line=slice_line(record, slice_of(record, slice_id)))
 
 
 def _change(workspace: Workspace, run_id: str, slice_id: str, change: Change) -> ChangedSlice:

@@ -4,13 +4,15 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
+from pydantic import Field
 
 from weakspot.core.arrays import BoolArray, DoubleArray, IntArray
 from weakspot.core.bounds import SliceOrder
 from weakspot.core.errors import DataError, StoreError
-from weakspot.core.evidence import Evidence, Share, Verdict, sides_of
+from weakspot.core.evidence import Evidence, Share, SliceNode, Verdict, sides_of
 from weakspot.core.failures import ClassProblem, Side, class_problems
 from weakspot.core.group_tests import effective_number
 from weakspot.core.repairs import RepairResult
@@ -21,8 +23,8 @@ from weakspot.report import wording
 from weakspot.report.findings import SliceSentences, n_tested, slice_sentences
 from weakspot.report.tree import left_sentence, tree_rows
 from weakspot.run.verdicts import was_tested
-from weakspot.web.services.samples import answers_of
-from weakspot.web.services.view import FLOAT32, UINT8, SamplePage, View, pack, share_with
+from weakspot.web.services.samples import ShownSamples, answers_of, shown_samples
+from weakspot.web.services.view import FLOAT32, UINT8, View, pack, share_with
 from weakspot.web.services.workspace import Workspace
 
 MAX_RUN_RECORDS = 8
@@ -73,15 +75,6 @@ class Witness(View):
     agrees: bool | None
 
 
-class SliceDecision(View):
-    """What somebody decided about a slice."""
-
-    kind: DecisionKind
-    by: str
-    time: str
-    reason: str
-
-
 class SliceLine(View):
     """One slice in one line.
 
@@ -124,28 +117,28 @@ class SliceLine(View):
     words: str
     is_doubtful: bool
     nearest_words: list[str]
-    inside: Share | None
-    outside: Share | None
-    gap: float | None
-    p_value: float | None
-    q_value: float | None
-    n_tested: int
-    verdict: str
+    inside: Share | None = None
+    outside: Share | None = None
+    gap: float | None = None
+    p_value: float | None = None
+    q_value: float | None = None
+    n_tested: int = 0
+    verdict: str = ""
     verdict_words: str
-    cause: str
-    cause_words: str
+    cause: str = ""
+    cause_words: str = ""
     witnesses: list[Witness]
     also_found: list[SliceLink]
     stands_for: SliceLink | None
     strength: float | None
     accepted_by: str | None
-    dismissed: SliceDecision | None
+    dismissed: Decision | None
     explained_by: SliceLink | None
-    has_suspect_labels: bool
-    kind: str
-    parent: str
-    coverage: float | None
-    excess: float | None
+    has_suspect_labels: bool = False
+    kind: str = ""
+    parent: str = ""
+    coverage: float | None = None
+    excess: float | None = None
 
 
 class SliceTable(View):
@@ -162,14 +155,14 @@ class SliceTable(View):
         left: how many failures of each class are in no finding.
     """
 
-    run_id: str
-    run_ids: list[str]
-    criterion: str
-    correction: str
-    n_tested: int
-    slices: list[SliceLine]
+    run_id: str = ""
+    run_ids: list[str] = Field(default_factory=list)
+    criterion: str = ""
+    correction: str = ""
+    n_tested: int = 0
+    slices: list[SliceLine] = Field(default_factory=list)
     order: SliceOrder
-    left: list[str]
+    left: list[str] = Field(default_factory=list)
 
 
 def slice_table(workspace: Workspace, run_id: str | None = None) -> SliceTable:
@@ -177,24 +170,14 @@ def slice_table(workspace: Workspace, run_id: str | None = None) -> SliceTable:
     known = run_ids(workspace)
     order = workspace.project.settings.report.order
     if run_id is None and not known:
-        return SliceTable(
-            run_id="",
-            run_ids=[],
-            criterion="",
-            correction="",
-            n_tested=0,
-            slices=[],
-            order=order,
-            left=[],
-        )
+        return SliceTable(order=order)
     record = run_of(workspace, run_id)
+    corrections = [wording.CORRECTION_WORDS[entry.correction] for entry in record.evidence[:1]]
     return SliceTable(
         run_id=record.run_id,
         run_ids=known,
         criterion=record.criterion,
-        correction=wording.CORRECTION_WORDS[record.evidence[0].correction]
-        if record.evidence
-        else "",
+        correction="".join(corrections),
         n_tested=n_tested(record),
         slices=list(slice_lines(record, order)),
         order=order,
@@ -209,10 +192,8 @@ def slice_lines(record: RunRecord, order: SliceOrder = SliceOrder.BOTH) -> Itera
         yield context.line(found)
 
 
-def decision_view(decision: Decision) -> SliceDecision:
-    return SliceDecision(
-        kind=decision.kind, by=decision.by, time=decision.time, reason=decision.reason
-    )
+def slice_line(record: RunRecord, found: FailureSlice) -> SliceLine:
+    return _Context(record).line(found)
 
 
 class _Context:
@@ -239,24 +220,17 @@ class _Context:
 
     def place(self, found: FailureSlice) -> tuple[bool, int, bool, float, float, str]:
         entry = self.evidence.get(found.slice_id)
-        last = len(self.published)
-        if entry is None:
-            return found.slice_id in self.dismissed, last, True, 1.0, 1.0, found.slice_id
         return (
             found.slice_id in self.dismissed,
-            self.published.get(found.slice_id, last),
-            entry.verdict is not Verdict.NOT_CONFIRMED,
-            entry.q_value,
-            entry.p_value,
+            self.published.get(found.slice_id, len(self.published)),
+            entry is None or entry.verdict is not Verdict.NOT_CONFIRMED,
+            1.0 if entry is None else entry.q_value,
+            1.0 if entry is None else entry.p_value,
             found.slice_id,
         )
 
     def line(self, found: FailureSlice) -> SliceLine:
-        entry = self.evidence.get(found.slice_id)
-        is_tested = entry is not None and was_tested(entry)
-        dismissed = self.dismissed.get(found.slice_id)
-        cause = None if entry is None else entry.named_cause
-        node = self.nodes.get(found.slice_id)
+        entry, node = self.evidence.get(found.slice_id), self.nodes.get(found.slice_id)
         return SliceLine(
             slice_id=found.slice_id,
             title=found.title,
@@ -265,36 +239,18 @@ class _Context:
             words="" if found.name is None else found.name.contrast,
             is_doubtful=found.name is not None and found.name.is_doubtful,
             nearest_words=[name.contrast for name in found.nearest_words[: wording.MAX_NEAREST]],
-            inside=None
-            if entry is None
-            else share_with(entry.failures_inside, entry.n_inside, entry.interval_inside),
-            outside=None
-            if entry is None
-            else share_with(entry.failures_outside, entry.n_outside, entry.interval_outside),
-            gap=None if entry is None else entry.headline_gap,
-            p_value=entry.p_value if entry is not None and is_tested else None,
-            q_value=entry.q_value if entry is not None and is_tested else None,
-            n_tested=0 if entry is None else entry.n_tested,
-            verdict="" if entry is None else entry.verdict.value,
             verdict_words=self._verdict_words(entry),
-            cause=cause or "",
-            cause_words="" if cause is None else wording.CAUSE_WORDS[cause],
             witnesses=witnesses_of(found),
             also_found=self.alike.get(found.slice_id, []),
             stands_for=None if entry is None else self._link(entry.same_as),
             strength=found.strength,
             accepted_by=self.accepted.get(found.slice_id),
-            dismissed=None if dismissed is None else decision_view(dismissed),
+            dismissed=self.dismissed.get(found.slice_id),
             explained_by=None
             if entry is None or entry.explained is None
             else self._link(entry.explained.slice_id),
-            has_suspect_labels=entry is not None
-            and entry.labels is not None
-            and entry.labels.is_flagged,
-            kind="" if node is None else node.kind.value,
-            parent="" if node is None else node.parent or "",
-            coverage=None if node is None else node.coverage,
-            excess=None if node is None else node.excess,
+            **(_measured(entry) if entry is not None else {}),
+            **(_placed(node) if node is not None else {}),
         )
 
     def _link(self, slice_id: str | None) -> SliceLink | None:
@@ -307,6 +263,33 @@ class _Context:
         words = wording.VERDICT_WORDS[entry.verdict]
         other = self._link(entry.same_as)
         return words if other is None else f"{words}: {other.title}"
+
+
+def _measured(entry: Evidence) -> dict[str, Any]:
+    """Return what a line says of a slice on the confirmation half."""
+    is_tested, cause = was_tested(entry), entry.named_cause
+    return {
+        "inside": share_with(entry.failures_inside, entry.n_inside, entry.interval_inside),
+        "outside": share_with(entry.failures_outside, entry.n_outside, entry.interval_outside),
+        "gap": entry.headline_gap,
+        "p_value": entry.p_value if is_tested else None,
+        "q_value": entry.q_value if is_tested else None,
+        "n_tested": entry.n_tested,
+        "verdict": entry.verdict.value,
+        "cause": cause or "",
+        "cause_words": "" if cause is None else wording.CAUSE_WORDS[cause],
+        "has_suspect_labels": entry.labels is not None and entry.labels.is_flagged,
+    }
+
+
+def _placed(node: SliceNode) -> dict[str, Any]:
+    """Return what a line says of the place of a confirmed slice among the others."""
+    return {
+        "kind": node.kind.value,
+        "parent": node.parent or "",
+        "coverage": node.coverage,
+        "excess": node.excess,
+    }
 
 
 def link_to(found: FailureSlice) -> SliceLink:
@@ -345,28 +328,16 @@ class Shown(StrEnum):
     OUTSIDE = "outside"
 
 
-class SliceSamplePage(SamplePage):
-    """Some samples of a slice's class, as columns.
+class SliceSamplePage(ShownSamples):
+    """Some samples of a slice's class; their scores say how deep inside they lie, in the measure of the rule.
 
     Args:
         half: which half the samples are of.
         n_first: how many of them belong to the first part (deepest inside; members that do not fail).
-        rows: row numbers.
-        label: the class that all of them have.
-        answers: what the classifier answered.
-        failed: whether that was a failure.
-        inside: whether they are members.
-        scores: how deep inside they lie, in the measure of the rule.
     """
 
     half: str
     n_first: int
-    rows: list[int]
-    label: str
-    answers: list[str]
-    failed: list[bool]
-    inside: list[bool]
-    scores: list[float]
 
 
 class SliceScores(View):
@@ -435,16 +406,13 @@ class LookedAt:
 def look_at(workspace: Workspace, record: RunRecord, found: FailureSlice) -> LookedAt:
     """Return the samples of a slice's class on the half it was found on; kept for the slices that were looked at last."""
     whole = workspace.samples_for(record)
-    kept = workspace.once("slices looked at", dict[str, LookedAt])
-    known = kept.get(found.slice_id)
-    if known is not None and known.samples.dataset is whole.dataset:
-        return known
-    half = half_of(workspace, found)
-    made = _look_at(workspace, whole.only(half.rows, name=half.name), found)
-    while len(kept) >= MAX_VIEWED_SLICES:
-        kept.pop(next(iter(kept)), None)
-    kept[found.slice_id] = made
-    return made
+
+    def look() -> LookedAt:
+        half = half_of(workspace, found)
+        return _look_at(workspace, whole.only(half.rows, name=half.name), found)
+
+    key = found.slice_id, whole.dataset
+    return workspace.recent("slices looked at", key, look, most=MAX_VIEWED_SLICES)
 
 
 def half_of(workspace: Workspace, found: FailureSlice) -> SampleSet:
@@ -499,19 +467,14 @@ def sample_page(
     seen = look_at(workspace, record, found)
     places, n_first = seen.places(kind)
     chosen = places[offset : offset + limit]
-    rows, failed = seen.problem.rows[chosen], seen.problem.failed[chosen]
+    depths = np.maximum(seen.scores[chosen], -1e30).tolist()
     return SliceSamplePage(
         tables=workspace.tables_key,
         half=seen.samples.name,
         total=len(places),
         n_first=n_first,
         offset=offset,
-        rows=rows.tolist(),
-        label=seen.problem.title,
-        answers=answers_of(seen.samples.dataset, rows, failed),
-        failed=failed.tolist(),
-        inside=seen.inside[chosen].tolist(),
-        scores=[float(score) for score in np.maximum(seen.scores[chosen], -1e30)],
+        samples=shown_samples(seen.samples.dataset, seen.problem, chosen, scores=depths),
     )
 
 
@@ -623,7 +586,7 @@ class SlicePageView(View):
     half: str
     confusion: list[AnswerCount]
     threshold: float | None
-    decisions: list[SliceDecision]
+    decisions: list[Decision]
     repairs: list[RepairStatus]
 
 
@@ -635,7 +598,7 @@ def slice_page(workspace: Workspace, record: RunRecord, found: FailureSlice) -> 
     return SlicePageView(
         run_id=record.run_id,
         tables=workspace.tables_key,
-        line=next(line for line in slice_lines(record) if line.slice_id == found.slice_id),
+        line=slice_line(record, found),
         words=slice_sentences(found, evidence, record),
         rule=found.rule.sentence,
         elsewhere=[
@@ -648,9 +611,7 @@ def slice_page(workspace: Workspace, record: RunRecord, found: FailureSlice) -> 
         half=seen.samples.name,
         confusion=_confusion(seen),
         threshold=threshold_of(found),
-        decisions=[
-            decision_view(one) for one in record.decisions if one.slice_id == found.slice_id
-        ],
+        decisions=[one for one in record.decisions if one.slice_id == found.slice_id],
         repairs=[
             status
             for result in _every_repair(record)

@@ -10,6 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from weakspot.core.arrays import AnyArray
 from weakspot.core.evidence import Interval, Share
+from weakspot.core.failures import ClassProblem
 
 
 class View(BaseModel):
@@ -55,6 +56,11 @@ def share_with(count: int, total: int, interval: Interval) -> Share:
     return Share(count=count, total=total, value=count / total if total else 0.0, interval=interval)
 
 
+def share_of(problem: ClassProblem, count: int, total: int) -> Share:
+    """Return a share of samples of a class, with an interval that is as wide as its groups make it."""
+    return Share.of(count, total, effective=problem.worth * total)
+
+
 INT32, UINT8, FLOAT32 = np.dtype("<i4"), np.dtype("<u1"), np.dtype("<f4")
 
 
@@ -68,7 +74,7 @@ def pack(values: AnyArray, kind: np.dtype[np.generic]) -> str:
 
 
 def unpack(text: str, kind: np.dtype[np.generic]) -> AnyArray:
-    """Return what `packed` was given.
+    """Return what `pack` was given.
 
     >>> unpack("AQAAAAIAAAA=", INT32).tolist()
     [1, 2]

@@ -1,16 +1,18 @@
 """An opened project that many requests share: prepared once, read by all, written by one at a time; and the marks on its samples."""
 
 import threading
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar, cast
+from typing import TypeVar, cast
 
 import numpy as np
+from pydantic import Field
 
 from weakspot.core.arrays import FloatArray, unit_rows
 from weakspot.core.errors import DataError, ModelError, StoreError
@@ -43,26 +45,18 @@ ALONE = (MarkKind.LABEL, MarkKind.UNUSABLE)
 """Of these a sample has one at most: what is said last takes the place of what was said before."""
 
 
-class Mark(View):
-    """Something that a person said of a sample.
+class NewMark(View):
+    """What is said of a sample.
 
     Args:
-        mark_id: its number.
-        kind: what was said.
+        kind: what is said.
         labels: the right labels, if the given one is wrong; empty if the right one is not known.
         text: of a note or a tag.
-        by: who said it.
-        time: when.
-        change_id: the change that made it.
     """
 
-    mark_id: int
     kind: MarkKind
-    labels: list[str]
-    text: str
-    by: str
-    time: Moment
-    change_id: int
+    labels: list[str] = Field(default_factory=list)
+    text: str = ""
 
     @property
     def words(self) -> str:
@@ -74,6 +68,13 @@ class Mark(View):
                 else "label is wrong"
             )
         return "unusable" if self.kind is MarkKind.UNUSABLE else f"{self.kind.value}: {self.text}"
+
+
+class Mark(NewMark):
+    """What a person said of a sample, and when."""
+
+    by: str
+    time: Moment
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -123,25 +124,15 @@ def _is_wanted(mark: Mark, wanted: str) -> bool:
     return wanted in (ANY, mark.kind.value)
 
 
-class Shared(Protocol):
-    """What people share that queries of images may ask for."""
+class Shared:
+    """What people share that queries of images may ask for; nobody said anything here, the server's shared state knows more."""
 
     def marks(self) -> MarkBook:
         """Return all marks that hold."""
-        ...
-
-    def selection(self, selection_id: str) -> list[str] | None:
-        """Return the ids of samples that were picked out, None if there is no such selection."""
-        ...
-
-
-class NothingShared:
-    """Nobody said anything."""
-
-    def marks(self) -> MarkBook:
         return MarkBook()
 
     def selection(self, selection_id: str) -> list[str] | None:
+        """Return the ids of samples that were picked out, None if there is no such selection."""
         del selection_id
         return None
 
@@ -163,7 +154,7 @@ class Workspace:
     def __init__(self, project: Project, *, others: Sequence[Path] = ()) -> None:
         self.project = project
         self.others = tuple(others)
-        self.shared: Shared = NothingShared()
+        self.shared = Shared()
         self._guard = threading.RLock()
         self._columns = threading.RLock()
         self._words = threading.Lock()
@@ -317,6 +308,22 @@ class Workspace:
                 current.made[name] = make()
             return cast("Made", current.made[name])
 
+    def recent(
+        self, name: str, key: Hashable, make: Callable[[], Made], *, most: int = MAX_KEPT
+    ) -> Made:
+        """Return something that is made once for a key; of each name, those that were asked for last are kept."""
+        kept = self.once(f"recent {name}", OrderedDict[Hashable, Made])
+        with self._guard:
+            if key in kept:
+                kept.move_to_end(key)
+                return kept[key]
+        made = make()
+        with self._guard:
+            kept[key] = made
+            while len(kept) > most:
+                kept.popitem(last=False)
+        return made
+
     def make_of_run(
         self, run_id: str, name: str, make: Callable[[RunRecord], Made], *, most: int = MAX_KEPT
     ) -> Made:
@@ -339,15 +346,8 @@ class Workspace:
         # A run is always written as a new file.
         facts = (runs.folder / run_id / RECORD_FILE).stat()
         state = facts.st_ino, facts.st_mtime_ns, facts.st_size
-        kept = self.once(f"{name} of runs", dict[str, tuple[tuple[int, int, int], Made]])
-        found = kept.get(run_id)
-        if found is not None and found[0] == state:
-            return found[1]
-        made = make(runs.load(run_id))
-        while len(kept) >= most:
-            kept.pop(next(iter(kept)), None)
-        kept[run_id] = state, made
-        return made
+        key = run_id, *state
+        return self.recent(f"{name} of runs", key, lambda: make(runs.load(run_id)), most=most)
 
     @property
     def _current(self) -> "_Prepared":
@@ -404,32 +404,18 @@ class _Prepared:
         return self._embeddings[problem.title]
 
 
-class MadeBeside(Generic[Made]):
-    """Something that is being made in a thread of its own.
+def begin(make: Callable[[], Made]) -> Future[Made]:
+    """Begin to make something in a thread of its own, which does not keep the process from ending."""
+    made: Future[Made] = Future()
 
-    Args:
-        make: makes it; what it raises is raised again by whoever asks.
-    """
-
-    def __init__(self, make: Callable[[], Made]) -> None:
-        self._make = make
-        self._made: list[Made] = []
-        self._error: Exception | None = None
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-
-    def get(self, *, patience: float) -> Made | None:
-        """Return it, None if it is not ready after so many seconds."""
-        self._thread.join(timeout=patience)
-        if self._error is not None:
-            raise self._error
-        return self._made[0] if self._made else None
-
-    def _run(self) -> None:
+    def run() -> None:
         try:
-            self._made.append(self._make())
-        except Exception as error:  # noqa: BLE001 (whatever it is, the processor can compute)
-            self._error = error
+            made.set_result(make())
+        except Exception as error:  # noqa: BLE001 (raised again for everyone who asks)
+            made.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return made
 
 
 def make_beside(
@@ -443,4 +429,6 @@ def make_beside(
         make: makes it, in a thread of its own; nobody else waits for it.
         patience: seconds that this request waits.
     """
-    return workspace.once(f"beside: {name}", lambda: MadeBeside(make)).get(patience=patience)
+    making = workspace.once(f"beside: {name}", lambda: begin(make))
+    wait([making], timeout=patience)
+    return making.result() if making.done() else None

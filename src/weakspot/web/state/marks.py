@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from pydantic import Field
 from sqlalchemy import Select, delete, func, select
 from sqlalchemy.orm import Session
 
@@ -15,7 +14,15 @@ from weakspot.web.problems import RefusedError
 from weakspot.web.services.images import visible_samples
 from weakspot.web.services.marks import MarkTool, ReadMark, read_marks
 from weakspot.web.services.view import View
-from weakspot.web.services.workspace import ALONE, Mark, MarkBook, MarkKind, Workspace
+from weakspot.web.services.workspace import (
+    ALONE,
+    Mark,
+    MarkBook,
+    MarkKind,
+    NewMark,
+    Shared,
+    Workspace,
+)
 from weakspot.web.state.changes import NewChange, add_change, conflict, mark_undone
 from weakspot.web.state.store import ChangeRow, MarkRow, SelectionRow, StateStore, now
 from weakspot.web.state.studies import storable
@@ -25,21 +32,7 @@ AT_ONCE = 5000
 MAX_SELECTIONS = 1000
 
 
-class NewMark(View):
-    """What is said of some samples.
-
-    Args:
-        kind: what is said.
-        labels: the right labels, if the given one is wrong; empty if the right one is not known.
-        text: of a note or a tag.
-    """
-
-    kind: MarkKind
-    labels: list[str] = Field(default_factory=list)
-    text: str = ""
-
-
-class SharedState:
+class SharedState(Shared):
     """Marks and selections as queries of images ask for them; all marks are kept in memory until one changes.
 
     Args:
@@ -230,13 +223,11 @@ def _read(rows: Session) -> dict[str, tuple[Mark, ...]]:
     found: dict[str, list[Mark]] = {}
     for row, by, created in rows.execute(asked):
         mark = Mark(
-            mark_id=row.mark_id,
             kind=MarkKind(row.kind),
             labels=[str(name) for name in row.labels.get("names", [])],
             text=row.text,
             by=by,
             time=created,
-            change_id=row.change_id,
         )
         found.setdefault(row.sample_id, []).append(mark)
     return {sample_id: tuple(marks) for sample_id, marks in found.items()}

@@ -8,7 +8,6 @@ from weakspot.core.evidence import Share
 from weakspot.core.run import DecisionKind
 from weakspot.core.statistics import wilson_interval
 from weakspot.web.services.attributes import (
-    ChosenValue,
     attribute_samples,
     coded_attributes,
     predictions_of,
@@ -88,7 +87,7 @@ def test_lower_ends__same_as_the_interval_everywhere_else():
 
 
 def test_attribute_samples__right_and_wrong_pages_together_are_all(attributed):
-    chosen = [ChosenValue(attribute="colour", value="green")]
+    chosen = {"colour": "green"}
     problem = attributed.problem("disc")
     inside = problem.rows[_words(attributed, "colour")[problem.rows] == "green"]
     pages = [
@@ -96,13 +95,16 @@ def test_attribute_samples__right_and_wrong_pages_together_are_all(attributed):
         for result in ("right", "wrong")
         for offset in (0, 3, 6)
     ]
-    assert sorted(row for page in pages for row in page.rows) == inside.tolist()
-    assert {label for page in pages for label in page.labels} == {"disc"}
-    assert all(is_failure for page in pages[3:] for is_failure in page.is_failure)
+    right, wrong = (
+        [one for page in half for one in page.samples] for half in (pages[:3], pages[3:])
+    )
+    assert sorted(one.row for one in right + wrong) == inside.tolist()
+    assert {one.label for one in right + wrong} == {"disc"}
+    assert all(one.is_failure for one in wrong)
 
 
 def test_prove__a_combination__becomes_a_slice_with_a_verdict(attributed):
-    chosen = [ChosenValue(attribute="colour", value="green")]
+    chosen = {"colour": "green"}
     found = prove_combination(attributed, "disc", chosen, by="Ann")
     record, line = attributed.record(found.run_id), found.line
     assert record.slice_by_id(line.slice_id).method == line.method == "attributes"
@@ -125,16 +127,15 @@ def test_prove__same_values_in_another_order__the_same_slice(attributed):
         for names in itertools.combinations([one.attribute_id for one in known], 2)
         for found in combinations(attributed, title="disc", chosen=names).combinations
     )
-    pair = [ChosenValue(attribute=one.attribute_id, value=one.value_id) for one in common.values]
+    pair = [(one.attribute_id, one.value_id) for one in common.values]
     assert len(pair) == 2
-    found, other = (combination_slice(attributed, "disc", each) for each in (pair, pair[::-1]))
+    found, other = (
+        combination_slice(attributed, "disc", dict(each)) for each in (pair, pair[::-1])
+    )
     assert found.slice_id == other.slice_id
 
 
 def test_prove__hardly_any_sample__refused(attributed):
-    chosen = [
-        ChosenValue(attribute="colour", value="green"),
-        ChosenValue(attribute="background", value="wooden"),
-    ]
+    chosen = {"colour": "green", "background": "wooden"}
     with pytest.raises((NotEnoughDataError, DataError)):
         prove_combination(attributed, "disc", chosen, by="Ann")

@@ -10,7 +10,6 @@ from weakspot.discover.attributes import AttributesDiscoverer
 from weakspot.project.project import Project
 from weakspot.web.services import attributes as attribute_columns
 from weakspot.web.services.attributes import (
-    ChosenValue,
     EditRequest,
     attribute_histograms,
     edit_attributes,
@@ -201,7 +200,7 @@ def test_edit__what_cannot_be_done__is_refused_and_nothing_written(attributed, k
 
 
 def test_edit__slices_that_were_found__still_mean_the_same(attributed):
-    chosen = [ChosenValue(attribute="colour (assigned)", value="green")]
+    chosen = {"colour (assigned)": "green"}
     proven = prove_combination(attributed, "disc", chosen, by="Ann")
     before = attributed.record(proven.run_id).slice_by_id(proven.line.slice_id)
     members = before.members(attributed.samples_for(attributed.record(proven.run_id)))
@@ -215,9 +214,7 @@ def test_edit__slices_that_were_found__still_mean_the_same(attributed):
         values=["red", "green"],
         title="ripe",
     )
-    later = prove_combination(
-        attributed, "disc", [ChosenValue(attribute="colour (assigned)", value="red")], by="Ann"
-    )
+    later = prove_combination(attributed, "disc", {"colour (assigned)": "red"}, by="Ann")
     merged = attributed.record(later.run_id).slice_by_id(later.line.slice_id)
     _edit(attributed, "delete attribute", attribute="colour (assigned)")
     fresh = Workspace(Project.open(attributed.project.folder))

@@ -9,14 +9,14 @@ from weakspot.core.evidence import ClassFinding, ClassFindingKind, Verdict
 from weakspot.run.stage_clock import new_record
 from weakspot.testing.fakes import PlantedEmbedder
 from weakspot.web.services.classes import best_scores, class_list, phrase_score, suggestions
-from weakspot.web.services.workspace import MadeBeside
+from weakspot.web.services.workspace import begin
 
 
 def listed(workspace):
     """The list once its scores are there."""
     best_scores(workspace)
-    workspace._current.made["beside: best scores"] = MadeBeside(lambda: best_scores(workspace))
-    workspace._current.made["beside: best scores"].get(patience=60)
+    workspace._current.made["beside: best scores"] = beside = begin(lambda: best_scores(workspace))
+    beside.result(timeout=60)
     return class_list(workspace)
 
 
@@ -63,10 +63,8 @@ def test_class_list__text_side_that_fails__still_lists(open_world):
     workspace = open_world(assistants=Assistants(embed_texts=broken))
     with pytest.raises(ModelError):
         best_scores(workspace)
-    workspace._current.made["beside: best scores"] = beside = MadeBeside(
-        lambda: best_scores(workspace)
-    )
-    beside._thread.join()
+    workspace._current.made["beside: best scores"] = beside = begin(lambda: best_scores(workspace))
+    assert isinstance(beside.exception(timeout=60), ModelError)
     assert not class_list(workspace).can_compare
 
 

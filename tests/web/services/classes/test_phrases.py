@@ -10,7 +10,6 @@ from weakspot.discover.error_score import error_scores, score_at
 from weakspot.run.ledger import LEDGER_FILE
 from weakspot.run.phrase_questions import Fit
 from weakspot.web.services.classes import (
-    HeldOut,
     class_members,
     class_samples,
     held_out_score,
@@ -144,9 +143,9 @@ def test_held_out_score__null_phrases__stay_about_zero_where_best_scores_do_not(
     parts = parts_of(failed, seed=0, title="any")
     null = draws.standard_normal((150, 200)).astype(np.float32)
     held_out = [held_out_score(one, failed, parts) for one in null]
-    assert abs(np.mean([one.score for one in held_out])) < 0.03
+    assert abs(np.mean([score for score, _ in held_out])) < 0.03
     assert error_scores(null, failed).score.mean() > 0.07
-    assert np.mean([one.p_value <= 0.05 for one in held_out]) <= 0.1
+    assert np.mean([p_value <= 0.05 for _, p_value in held_out]) <= 0.1
 
 
 def test_held_out_score__large_classes__normal_limit_agrees_with_exact_test(monkeypatch):
@@ -154,35 +153,26 @@ def test_held_out_score__large_classes__normal_limit_agrees_with_exact_test(monk
     failed = draws.random(6000) < 0.5
     similarities = (draws.standard_normal(6000) + 0.06 * failed).astype(np.float32)
     parts = parts_of(failed, seed=0, title="any")
-    limit = held_out_score(similarities, failed, parts)
+    score, limit = held_out_score(similarities, failed, parts)
     monkeypatch.setattr("weakspot.web.services.classes.MAX_EXACT", 10**9)
     exact = held_out_score(similarities, failed, parts)
-    assert limit.score == exact.score
-    assert limit.p_value == pytest.approx(exact.p_value, rel=0.02)
+    assert exact == (score, pytest.approx(limit, rel=0.02))
 
 
 def test_held_out_score__only_one_kind__says_nothing():
     failed = np.ones(20, dtype=bool)
-    none = HeldOut(score=0.0, p_value=1.0)
-    assert (
-        held_out_score(
-            np.zeros(20, dtype=np.float32), failed, parts_of(failed, seed=0, title="any")
-        )
-        == none
-    )
+    parts = parts_of(failed, seed=0, title="any")
+    assert held_out_score(np.zeros(20, dtype=np.float32), failed, parts) == (0.0, 1.0)
 
 
 def test_parts_of__any_class__spreads_failures_evenly_and_repeats():
     failed = np.arange(103) % 4 == 0
     parts = parts_of(failed, seed=5, title="disc")
-    assert sorted(np.concatenate([part.own for part in parts]).tolist()) == list(range(103))
-    assert (
-        max(failed[part.own].sum() for part in parts)
-        - min(failed[part.own].sum() for part in parts)
-        <= 1
-    )
+    assert sorted(np.concatenate([own for own, _ in parts]).tolist()) == list(range(103))
+    n_failed = [failed[own].sum() for own, _ in parts]
+    assert max(n_failed) - min(n_failed) <= 1
     again = parts_of(failed, seed=5, title="disc")
-    assert all(np.array_equal(one.own, two.own) for one, two in zip(parts, again, strict=True))
+    assert all(np.array_equal(one, two) for (one, _), (two, _) in zip(parts, again, strict=True))
 
 
 def test_held_out_score__objects_seen_several_times_are_no_coincidence():
@@ -195,7 +185,7 @@ def test_held_out_score__objects_seen_several_times_are_no_coincidence():
         for is_told in (True, False):
             groups = objects if is_told else None
             parts = parts_of(failed, groups, seed=0, title="any")
-            small[is_told] += held_out_score(similarities, failed, parts, groups).p_value <= 0.05
+            small[is_told] += held_out_score(similarities, failed, parts, groups)[1] <= 0.05
     assert small[False] >= 30
     assert small[True] <= 10
 
@@ -203,9 +193,9 @@ def test_held_out_score__objects_seen_several_times_are_no_coincidence():
 def test_parts_of__groups_stay_whole():
     objects = np.repeat(np.arange(30), 4)
     parts = parts_of(objects < 8, objects, seed=5, title="disc")
-    assert sorted(np.concatenate([part.own for part in parts]).tolist()) == list(range(120))
-    for part in parts:
-        assert not set(objects[part.own]) & set(objects[part.others])
+    assert sorted(np.concatenate([own for own, _ in parts]).tolist()) == list(range(120))
+    for own, others in parts:
+        assert not set(objects[own]) & set(objects[others])
 
 
 def test_known_first__groups_stay_with_their_samples(world_workspace):

@@ -248,7 +248,7 @@ def test_selection__green_discs__words_values_and_rates_of_the_discovery_half(wo
     )
     assert count.inside.total + count.rest.total == len(disc.rows)
     assert found.words[0].words.startswith("green")
-    assert found.words[0].separation > 0.9
+    assert found.words[0].score > 0.9
     assert (found.values[0].column, found.values[0].value) == ("colour", "green")
     assert found.values[0].inside.value == 1.0
     assert {sample.row for sample in found.examples} <= set(chosen.tolist())

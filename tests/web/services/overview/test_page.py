@@ -11,6 +11,7 @@ from weakspot.core.run import Advice, AdviceKind
 from weakspot.project.project import Project
 from weakspot.report.document import build_document
 from weakspot.run.settings import Settings
+from weakspot.store.project import ProjectStore
 from weakspot.web.services.overview import (
     OTHERS,
     confusion,
@@ -113,7 +114,7 @@ def test_overview__no_run__says_what_is_there_without_any_model(tmp_path):
         '[data]\nsource = "manifest.csv"\n[classifier]\nname = "onnx"\noptions = {path = "no"}\n'
     )
     project = Project.open(tmp_path)
-    (tmp_path / ".weakspot").mkdir()
+    ProjectStore.create(tmp_path)
     before = overview(Workspace(project))
     assert (before.run, before.splits) == (None, [])
     project.ingest()
@@ -149,15 +150,15 @@ def test_worst_images__confirmed_slice__failures_of_the_discovery_half(workspace
     found = record.published()[0][0]
     strips = shown.slices[found.slice_id]
     assert shown.tables == workspace.tables_key
-    assert (len(strips.fails), len(strips.rest)) == (6, 8)
+    assert (len(strips["fails"]), len(strips["rest"])) == (6, 8)
     half = set(workspace.discovery.rows.tolist())
-    assert {one.row for one in [*strips.fails, *strips.rest]} <= half
-    fails = {(one.label, one.answer, one.is_failure) for one in strips.fails}
+    assert {one.row for one in [*strips["fails"], *strips["rest"]]} <= half
+    fails = {(one.label, one.answer, one.is_failure) for one in strips["fails"]}
     assert fails == {("apple", "pear", True)}
     members = set(found.members(workspace.samples_for(record)).tolist())
-    assert {one.row for one in strips.fails} <= members
-    assert not {one.row for one in strips.rest} & members
-    assert {one.label for one in strips.rest} == {"apple"}
+    assert {one.row for one in strips["fails"]} <= members
+    assert not {one.row for one in strips["rest"]} & members
+    assert {one.label for one in strips["rest"]} == {"apple"}
 
 
 def test_discoverer_choices__defaults__configured_one_is_marked_and_baselines_are_left_out():

@@ -16,6 +16,10 @@ from weakspot.web.services.slices import (
 )
 
 
+def _rows(page):
+    return [one.row for one in page.samples]
+
+
 def _found(workspace, words):
     record = run_of(workspace)
     line = next(line for line in slice_table(workspace).slices if line.words == words)
@@ -26,13 +30,11 @@ def _found(workspace, words):
 def test_sample_page__of_any_kind__shows_only_the_discovery_half_of_the_class(sliced, kind):
     record, found = _found(sliced, "green")
     page = sample_page(sliced, record, found, kind, offset=0, limit=500)
-    assert set(page.rows) <= set(sliced.discovery.rows.tolist())
-    assert not set(page.rows) & set(sliced.confirmation.rows.tolist())
-    assert {
-        sliced.samples.dataset.class_names[code]
-        for code in sliced.samples.dataset.labels[page.rows]
-    } <= {"apple"}
-    assert len(page.rows) == page.total == len(set(page.rows))
+    rows, dataset = _rows(page), sliced.samples.dataset
+    assert set(rows) <= set(sliced.discovery.rows.tolist())
+    assert not set(rows) & set(sliced.confirmation.rows.tolist())
+    assert {dataset.class_names[code] for code in dataset.labels[rows]} <= {"apple"}
+    assert len(rows) == page.total == len(set(rows))
 
 
 def test_sample_page__members_and_outside__are_the_whole_class_deepest_first(sliced):
@@ -41,31 +43,29 @@ def test_sample_page__members_and_outside__are_the_whole_class_deepest_first(sli
         sample_page(sliced, record, found, kind, offset=0, limit=500)
         for kind in (Shown.MEMBERS, Shown.OUTSIDE)
     )
-    assert all(members.inside)
-    assert not any(outside.inside)
-    assert members.scores == sorted(members.scores, reverse=True)
-    assert outside.scores == sorted(outside.scores, reverse=True)
+    depths = [one.score for page in (members, outside) for one in page.samples]
+    assert depths == sorted(depths, reverse=True)
+    assert members.total == look_at(sliced, record, found).counts[1]
     assert members.total + outside.total == len(sliced.problem("apple").rows)
 
 
 def test_sample_page__counter_examples__are_right_members_then_failures_outside(sliced):
     record, found = _found(sliced, "green")
     page = sample_page(sliced, record, found, Shown.COUNTER, offset=0, limit=500)
-    first, second = slice(0, page.n_first), slice(page.n_first, None)
-    assert all(page.inside[first])
-    assert not any(page.failed[first])
-    assert not any(page.inside[second])
-    assert all(page.failed[second])
-    assert {
-        answer for answer, failed in zip(page.answers, page.failed, strict=True) if not failed
-    } == {"apple"}
+    members = sample_page(sliced, record, found, Shown.MEMBERS, offset=0, limit=500)
+    first, second = page.samples[: page.n_first], page.samples[page.n_first :]
+    assert first == [one for one in members.samples if not one.is_failure]
+    assert {one.answer for one in first} == {"apple"}
+    assert second
+    assert all(one.is_failure for one in second)
+    assert not {one.row for one in second} & set(_rows(members))
 
 
 def test_sample_page__slice_made_without_predictions__shows_the_discovery_half(sliced):
     record, found = _found(sliced, "green")
     blind = found.model_copy(update={"found_on": DataUse.nothing()})
     whole, own = (
-        sample_page(sliced, record, one, Shown.MEMBERS, offset=0, limit=500).rows
+        _rows(sample_page(sliced, record, one, Shown.MEMBERS, offset=0, limit=500))
         for one in (found, blind)
     )
     assert own == whole != []
@@ -73,13 +73,13 @@ def test_sample_page__slice_made_without_predictions__shows_the_discovery_half(s
 
 def test_sample_page__by_parts__is_the_same_as_at_once(sliced):
     record, found = _found(sliced, "green")
-    whole = sample_page(sliced, record, found, Shown.MEMBERS, offset=0, limit=500).rows
+    whole = _rows(sample_page(sliced, record, found, Shown.MEMBERS, offset=0, limit=500))
     parts = [
-        sample_page(sliced, record, found, Shown.MEMBERS, offset=offset, limit=7).rows
+        _rows(sample_page(sliced, record, found, Shown.MEMBERS, offset=offset, limit=7))
         for offset in range(0, len(whole), 7)
     ]
     assert [row for part in parts for row in part] == whole
-    assert sample_page(sliced, record, found, Shown.MEMBERS, offset=10**9, limit=7).rows == []
+    assert not sample_page(sliced, record, found, Shown.MEMBERS, offset=10**9, limit=7).samples
 
 
 def test_slice_scores__unpacked__give_the_counts_of_the_slice(sliced):
