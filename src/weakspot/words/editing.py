@@ -10,11 +10,12 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pydantic import Field, StringConstraints
 
 from weakspot.core.arrays import IntArray
 from weakspot.core.errors import DataError
@@ -41,6 +42,15 @@ EditKind = Literal[
     "undo",
     "redo",
 ]
+
+
+MAX_VALUES = 50
+MAX_EDITS = 2000
+MAX_ID_LENGTH, MAX_NAME_LENGTH, MAX_PHRASE_LENGTH = 300, 80, 200
+
+Identifier = Annotated[str, StringConstraints(max_length=MAX_ID_LENGTH)]
+Name = Annotated[str, StringConstraints(max_length=MAX_NAME_LENGTH)]
+Phrase = Annotated[str, StringConstraints(max_length=MAX_PHRASE_LENGTH)]
 
 
 class GivenValue(Record):
@@ -70,13 +80,13 @@ class AttributeEdit(Record):
     """
 
     kind: EditKind
-    attribute: str = ""
-    values: tuple[str, ...] = ()
-    title: str = ""
+    attribute: Identifier = ""
+    values: tuple[Identifier, ...] = Field(default=(), max_length=MAX_VALUES)
+    title: Name = ""
     given: tuple[GivenValue, ...] = ()
-    question: str = ""
-    to: str = ""
-    target: int = 0
+    question: Phrase = ""
+    to: Identifier = ""
+    target: int = Field(default=0, ge=0, le=MAX_EDITS)
 
 
 class LoggedEdit(Record):
@@ -347,7 +357,6 @@ def _shares(column: pa.Array | pa.ChunkedArray) -> dict[str, float]:
 
 
 MIN_VALUES = 2
-MAX_VALUES = 50
 MAX_ATTRIBUTES = 100
 MIN_PHRASES = 2
 

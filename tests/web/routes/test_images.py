@@ -172,7 +172,7 @@ def test_images__members_of_a_slice__as_its_page_shows_them(owner, parts):
     slice_id = parts.workspace.record().slices[0].slice_id
     shown = owner.get(f"/api/slices/{slice_id}/members", params={"kind": "members"}).json()
     found = owner.get("/api/images", params={"slice_id": slice_id}).json()
-    assert [one["row"] for one in found["images"]] == shown["rows"]
+    assert [one["row"] for one in found["images"]] == [one["row"] for one in shown["samples"]]
     lines = owner.get("/api/image-list", params={"slice_id": slice_id})
     assert lines.headers["content-disposition"] == 'attachment; filename="images.csv"'
     assert len(lines.text.splitlines()) == 1 + shown["total"]
@@ -234,10 +234,10 @@ def test_upload__sample_of_the_project__is_recognised(shared_owner, planted_fold
     found = answer.json()
     dataset = workspace.samples.dataset
     assert found["nearest"][0]["row"] == row
-    assert found["nearest"][0]["similarity"] == pytest.approx(1.0, abs=1e-3)
+    assert found["nearest"][0]["score"] == pytest.approx(1.0, abs=1e-3)
     assert found["nearest"][0]["label"] == dataset.class_names[dataset.labels[row]]
     best = max(range(dataset.n_classes), key=lambda code: dataset.probabilities[row][code])
-    assert found["classes"][0]["title"] == dataset.class_names[best]
+    assert found["classes"][0]["class_name"] == dataset.class_names[best]
     assert found["classes"][0]["probability"] == pytest.approx(
         float(dataset.probabilities[row][best]), abs=1e-4
     )

@@ -6,8 +6,8 @@ type Props = { data: Schemas["OverviewView"]; run: Schemas["RunFacts"] };
 
 /** The first answer; folded under it, the figures behind everything, each with its interval. */
 export function BigFigures({ data, run }: Props) {
-  const splits = data.splits.map((one) => `${one.split} ${counted(one.n_samples)}`).join(", ");
-  const total = data.splits.reduce((sum, one) => sum + one.n_samples, 0);
+  const splits = Object.entries(data.splits).map(([split, n]) => `${split} ${counted(n)}`).join(", ");
+  const total = Object.values(data.splits).reduce((sum, n) => sum + n, 0);
   return (
     <>
       <FirstAnswer answer={run.answer} />

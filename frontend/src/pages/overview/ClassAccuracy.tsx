@@ -7,13 +7,13 @@ import { counted, percent, range } from "../../components/figures";
 import { IntervalBar } from "../../components/IntervalBar";
 import { SortedTable, type Column } from "../../components/SortedTable";
 
-type Line = Schemas["ClassAccuracyView"];
+type Line = Schemas["ClassAccuracy"];
 
 const FIRST = 30;
 const COLUMNS: Column<Line>[] = [
-  { key: "title", title: "Class", cell: (line) => <Link href={`/classes/${encodeURIComponent(line.title)}`}>{line.title}</Link>, order: (line) => line.title },
+  { key: "title", title: "Class", cell: (line) => <Link href={`/classes/${encodeURIComponent(line.class_name)}`}>{line.class_name}</Link>, order: (line) => line.class_name },
   { key: "right", title: "Accuracy", cell: (line) => percent(line.right.value), order: (line) => line.right.value, isNumber: true },
-  { key: "interval", title: "95 % interval", cell: (line) => <>{range(line.right.interval)}<IntervalBar rate={line.right.value} interval={line.right.interval} label={line.title} /></> },
+  { key: "interval", title: "95 % interval", cell: (line) => <>{range(line.right.interval)}<IntervalBar rate={line.right.value} interval={line.right.interval} label={line.class_name} /></> },
   { key: "total", title: "Samples", cell: (line) => counted(line.right.total), order: (line) => line.right.total, isNumber: true },
 ];
 
@@ -24,7 +24,7 @@ export function ClassAccuracy({ classes, isSeveral }: { classes: Line[]; isSever
   return (
     <Card title="Accuracy by class" className="accuracy">
       {isSeveral && <p className="quiet">A sample can have several labels; “no x” stands for samples without the label x.</p>}
-      <SortedTable rows={shown} columns={COLUMNS} rowKey={(line) => line.title} caption="Every class with its accuracy" startBy="right" />
+      <SortedTable rows={shown} columns={COLUMNS} rowKey={(line) => line.class_name} caption="Every class with its accuracy" startBy="right" />
       {classes.length > FIRST && (
         <p><Button kind="quiet" onClick={() => setWhole(!isWhole)}>{isWhole ? `Only the lowest ${FIRST}` : `All ${counted(classes.length)} classes`}</Button></p>
       )}

@@ -14,12 +14,12 @@ import { useJob } from "../../components/jobs";
 /** A project without any run: what is there, and what to do. */
 export function FirstRun({ data }: { data: Schemas["OverviewView"] }) {
   const mayChange = useMayChange();
-  const total = data.splits.reduce((sum, one) => sum + one.n_samples, 0);
+  const total = Object.values(data.splits).reduce((sum, n) => sum + n, 0);
   return (
     <Card title="No run yet">
       <p>
         {total > 0
-          ? `There are ${counted(total)} samples of ${counted(data.n_classes)} classes (${data.splits.map((one) => `${one.split} ${counted(one.n_samples)}`).join(", ")}).`
+          ? `There are ${counted(total)} samples of ${counted(data.n_classes)} classes (${Object.entries(data.splits).map(([split, n]) => `${split} ${counted(n)}`).join(", ")}).`
           : "The samples were not read yet; that is the first step of looking for failures."}
       </p>
       <p>Looking for failures reads the samples, asks the classifier, finds kinds of images on which it fails, proves them on samples kept aside, and tries a repair. Finished steps are kept, so you can cancel and resume.</p>
@@ -52,13 +52,13 @@ function MethodDialog({ onClose, onStart }: DialogProps) {
     <Dialog title="Look for failures" onClose={onClose}>
       <p className="quiet">Whatever they find is proven on samples kept aside, and corrected for everything that was tested. More methods see more, and take longer.</p>
       <Loaded query={choices} what="the methods">
-        {(data) => {
-          const chosen = data.methods.filter((one) => isChosen(one) && !one.why_not).map((one) => one.name);
+        {({ methods = [] }) => {
+          const chosen = methods.filter((one) => isChosen(one) && !one.why_not).map((one) => one.name);
           return (
             <Form onSubmit={() => onStart(chosen)}>
               <fieldset className="choices">
                 <legend>Methods</legend>
-                {data.methods.map((one) => (
+                {methods.map((one) => (
                   <label key={one.name} className="choice">
                     <input type="checkbox" checked={isChosen(one) && !one.why_not} disabled={one.why_not !== ""} onChange={(event) => setChanged({ ...changed, [one.name]: event.target.checked })} />
                     <span><strong>{one.name}</strong> <span className="quiet">{one.why_not || one.sentence}</span></span>

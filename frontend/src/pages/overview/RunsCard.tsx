@@ -34,7 +34,7 @@ export function RunsCard({ chosen }: { chosen: string }) {
   return (
     <Card title="Runs">
       <Loaded query={runs} what="the runs">
-        {(data) => <SortedTable rows={data.runs} columns={columns} rowKey={(run) => run.run_id} caption="All runs of the project" />}
+        {(data) => <SortedTable rows={data.runs ?? []} columns={columns} rowKey={(run) => run.run_id} caption="All runs of the project" />}
       </Loaded>
     </Card>
   );

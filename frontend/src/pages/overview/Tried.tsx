@@ -27,7 +27,7 @@ export function Tried({ run }: { run: Schemas["RunFacts"] }) {
         <details>
           <summary>{run.notes.length === 1 ? "1 note on a class" : `${counted(run.notes.length)} notes on classes`}</summary>
           <dl className="facts">
-            {run.notes.map((note) => <div key={`${note.class_title} ${note.note}`}><dt>{note.class_title}</dt><dd>{note.note}</dd></div>)}
+            {run.notes.map((note) => <div key={`${note.class_name} ${note.note}`}><dt>{note.class_name}</dt><dd>{note.note}</dd></div>)}
           </dl>
         </details>
       )}

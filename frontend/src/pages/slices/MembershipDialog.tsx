@@ -25,7 +25,7 @@ export function MembershipDialog({ slice, onClose }: Props) {
       <p className="quiet">What you change becomes a new slice that takes the place of this one and is proven again on samples that you do not see. Counts here are of the {slice.half}.</p>
       {hasThreshold && <ThresholdTrial slice={slice} onMoved={onClose} />}
       <Loaded query={columns} what="the columns">
-        {(data) => (data.columns.length ? <ValuesForm slice={slice} columns={data.columns} onClose={onClose} /> : hasThreshold ? null : <p className="note">This slice has no threshold, and there are no columns to narrow it by.</p>)}
+        {({ columns = [] }) => (columns.length ? <ValuesForm slice={slice} columns={columns} onClose={onClose} /> : hasThreshold ? null : <p className="note">This slice has no threshold, and there are no columns to narrow it by.</p>)}
       </Loaded>
     </Dialog>
   );

@@ -3,14 +3,11 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Body, Query
-from pydantic import Field
 
 from weakspot.web.problems import RefusedError
 from weakspot.web.server_parts import Owner, Parts, ProjectReader
 from weakspot.web.services.attributes import (
     MAX_CHOSEN,
-    MAX_ID_LENGTH,
-    MAX_NAME_LENGTH,
     AttributesView,
     EditRequest,
     EditResult,
@@ -32,6 +29,7 @@ from weakspot.web.services.combinations import (
 )
 from weakspot.web.services.samples import ShownSamples
 from weakspot.web.services.slice_editing import ChangedSlice
+from weakspot.words.editing import MAX_ID_LENGTH, MAX_NAME_LENGTH, Identifier
 
 router = APIRouter(prefix="/api/attributes", tags=["attributes"])
 
@@ -45,15 +43,14 @@ Title = Annotated[
         description="A class, as people read it; all classes if not given.",
     ),
 ]
-Id = Annotated[str, Field(max_length=MAX_ID_LENGTH)]
-Ids = Annotated[list[Id], Query(max_length=MAX_CHOSEN)]
+Ids = Annotated[list[Identifier], Query(max_length=MAX_CHOSEN)]
 
 
 NewName = Annotated[str, Body(embed=True, min_length=1, max_length=MAX_NAME_LENGTH)]
 ProvenClass = Annotated[str, Body(max_length=MAX_ID_LENGTH)]
-ProvenValues = Annotated[dict[Id, Id], Body(min_length=1, max_length=MAX_CHOSEN)]
+ProvenValues = Annotated[dict[Identifier, Identifier], Body(min_length=1, max_length=MAX_CHOSEN)]
 """Ids of one to three attributes, and of the value of each."""
-ChosenIds = Annotated[list[Id], Query(min_length=1, max_length=MAX_CHOSEN)]
+ChosenIds = Annotated[list[Identifier], Query(min_length=1, max_length=MAX_CHOSEN)]
 
 
 @router.get("")

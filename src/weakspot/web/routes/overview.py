@@ -10,9 +10,9 @@ from weakspot.web.problems import RefusedError
 from weakspot.web.server_parts import Parts, ProjectReader
 from weakspot.web.services.overview import (
     REPORT_FILE,
-    MethodChoices,
+    MethodChoice,
     OverviewView,
-    RunsView,
+    RunView,
     WorstImages,
     discoverer_choices,
     has_report,
@@ -48,9 +48,9 @@ def show_overview(_person: ProjectReader, parts: Parts, run: RunQuery = None) ->
 
 
 @router.get("/runs")
-def show_runs(_person: ProjectReader, parts: Parts) -> RunsView:
+def show_runs(_person: ProjectReader, parts: Parts) -> dict[str, list[RunView]]:
     """List all runs, newest first."""
-    return run_list(parts.workspace)
+    return {"runs": run_list(parts.workspace)}
 
 
 @router.get("/runs/{run_id}/answer")
@@ -79,6 +79,6 @@ def show_report(run_id: RunPath, _person: ProjectReader, parts: Parts) -> HTMLRe
 
 
 @router.get("/discoverers")
-def show_discoverers(_person: ProjectReader, parts: Parts) -> MethodChoices:
+def show_discoverers(_person: ProjectReader, parts: Parts) -> dict[str, list[MethodChoice]]:
     """List the methods that failures can be looked for with."""
-    return discoverer_choices(parts.workspace.project.settings)
+    return {"methods": discoverer_choices(parts.workspace.project.settings)}

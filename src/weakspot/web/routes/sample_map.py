@@ -3,7 +3,7 @@
 from typing import Annotated
 
 import numpy as np
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Body, Path, Query
 from pydantic import Field
 
 from weakspot.web.problems import RefusedError
@@ -13,24 +13,16 @@ from weakspot.web.services import map_colours as map_selection
 from weakspot.web.services.images import ListedImage
 from weakspot.web.services.map_colours import MapColouringsView, MapColoursView, MapSelectionView
 from weakspot.web.services.sample_map import LayoutName, MapView
-from weakspot.web.services.view import View
 
 router = APIRouter(prefix="/api", tags=["map"])
 
 MAX_ROW = (1 << 31) - 1
 Row = Annotated[int, Field(ge=0, le=MAX_ROW)]
-
-
-class MapSelection(View):
-    """Points that somebody selected.
-
-    Args:
-        rows: rows of the map.
-        title: the class that words are looked for in; the one with most selected samples by default.
-    """
-
-    rows: list[Row] = Field(max_length=sample_map.MAX_POINTS)
-    title: str | None = Field(default=None, max_length=1000)
+Rows = Annotated[list[Row], Body(max_length=sample_map.MAX_POINTS)]
+Title = Annotated[
+    str | None,
+    Body(max_length=1000, description="The class; the one with most selected samples by default."),
+]
 
 
 @router.get("/map")
@@ -65,8 +57,8 @@ def sample(
 
 
 @router.post("/map/selection")
-def selection(_person: ProjectReader, parts: Parts, selected: MapSelection) -> MapSelectionView:
+def selection(
+    _person: ProjectReader, parts: Parts, rows: Rows, title: Title = None
+) -> MapSelectionView:
     """Return what selected samples have in common; nothing is changed or tested."""
-    return map_selection.selection(
-        parts.workspace, np.array(selected.rows, dtype=np.int64), selected.title
-    )
+    return map_selection.selection(parts.workspace, np.array(rows, dtype=np.int64), title)

@@ -1,9 +1,10 @@
 """Slices: the table, one slice, and what people do with it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Body, Depends, Query
 from fastapi import Path as InPath
 
 from weakspot.core.run import RunRecord
@@ -30,14 +31,14 @@ from weakspot.web.services.compare import (
 )
 from weakspot.web.services.slice_editing import (
     ChangedSlice,
-    Dismissal,
+    ColumnValues,
     Merging,
     Narrowing,
-    NewThreshold,
     PickedRows,
-    Renaming,
-    SliceColumns,
+    Reason,
     SliceFromRows,
+    Threshold,
+    Words,
     names_of_slice,
     slice_from_rows,
 )
@@ -89,10 +90,6 @@ def _find(parts: Parts, slice_id: SliceId, run: RunId = None) -> tuple[RunRecord
 
 
 Found = Annotated[tuple[RunRecord, FailureSlice], Depends(_find)]
-
-
-def _ids(found: tuple[RunRecord, FailureSlice]) -> tuple[str, str]:
-    return found[0].run_id, found[1].slice_id
 
 
 @router.get("/slices")
@@ -165,23 +162,25 @@ def scores(_person: ProjectReader, parts: Parts, found: Found) -> SliceScores:
 
 
 @router.get("/slices/{slice_id}/columns")
-def columns(_person: ProjectReader, parts: Parts, found: Found) -> SliceColumns:
+def columns(_person: ProjectReader, parts: Parts, found: Found) -> dict[str, list[ColumnValues]]:
     """Return the columns by whose values a slice can be narrowed."""
-    return slice_editing.columns_of(parts.workspace, *found)
+    return {"columns": slice_editing.columns_of(parts.workspace, *found)}
 
 
 @router.post("/slices/{slice_id}/words")
 def rename(
-    person: Owner, parts: Parts, changing: ChangingNow, found: Found, asked: Renaming
+    person: Owner,
+    parts: Parts,
+    changing: ChangingNow,
+    found: Found,
+    words: Annotated[Words, Body(embed=True)],
 ) -> ChangedSlice:
     """Give a slice a person's words; who belongs to it stays."""
-    run_id, slice_id = _ids(found)
+    run_id, slice_id = found[0].run_id, found[1].slice_id
     with changing.alone(slice_subject(slice_id)):
         names = names_of_slice(run_of(parts.workspace, run_id), slice_id)
-        made = slice_editing.rename(
-            parts.workspace, run_id, slice_id, words=asked.words, by=person.name
-        )
-        sentence = f"Renamed a slice of {found[1].class_name}: “{asked.words}”"
+        made = slice_editing.rename(parts.workspace, run_id, slice_id, words=words, by=person.name)
+        sentence = f"Renamed a slice of {found[1].class_name}: “{words}”"
         subject = slice_subject(slice_id)
         changing.note("slice words", subject, sentence, run=run_id, slice=slice_id, names=names)
     return made
@@ -189,48 +188,56 @@ def rename(
 
 @router.post("/slices/{slice_id}/threshold")
 def move_threshold(
-    person: Owner, parts: Parts, changing: ChangingNow, found: Found, asked: NewThreshold
+    changing: ChangingNow,
+    _person: Owner,
+    found: Found,
+    threshold: Annotated[Threshold, Body(embed=True)],
 ) -> ChangedSlice:
     """Let membership begin elsewhere: a new slice, proven anew, that takes the place of the old one."""
-    with changing.alone(slice_subject(found[1].slice_id)):
-        made = slice_editing.move_threshold(
-            parts.workspace, *_ids(found), threshold=asked.threshold, by=person.name
-        )
-        _note_slices(changing, made, "Moved the threshold of a slice", back=[found[1].slice_id])
-    return made
+    change = partial(slice_editing.move_threshold, threshold=threshold)
+    return _changed(changing, found, change, "Moved the threshold of a slice")
 
 
 @router.post("/slices/{slice_id}/values")
-def narrow(
-    person: Owner, parts: Parts, changing: ChangingNow, found: Found, asked: Narrowing
-) -> ChangedSlice:
+def narrow(changing: ChangingNow, _person: Owner, found: Found, asked: Narrowing) -> ChangedSlice:
     """Keep only members with some values of a column, or all but those: a new slice, proven anew."""
-    with changing.alone(slice_subject(found[1].slice_id)):
-        made = slice_editing.narrow(parts.workspace, *_ids(found), asked, by=person.name)
-        _note_slices(changing, made, "Narrowed a slice", back=[found[1].slice_id])
-    return made
+    change = partial(slice_editing.narrow, asked=asked)
+    return _changed(changing, found, change, "Narrowed a slice")
 
 
 @router.post("/slices/{slice_id}/dismiss")
 def dismiss(
-    person: Owner, parts: Parts, changing: ChangingNow, found: Found, asked: Dismissal
+    changing: ChangingNow,
+    _person: Owner,
+    found: Found,
+    reason: Annotated[Reason, Body(embed=True)],
 ) -> ChangedSlice:
     """Set a slice aside for a reason."""
-    with changing.alone(slice_subject(found[1].slice_id)):
-        made = slice_editing.dismiss(
-            parts.workspace, *_ids(found), reason=asked.reason, by=person.name
-        )
-        sentence = f"Dismissed a slice ({asked.reason})"
-        _note_slices(changing, made, sentence, back=[found[1].slice_id], away=[])
-    return made
+    change = partial(slice_editing.dismiss, reason=reason)
+    return _changed(changing, found, change, f"Dismissed a slice ({reason})", away=[])
 
 
 @router.post("/slices/{slice_id}/restore")
-def restore(person: Owner, parts: Parts, changing: ChangingNow, found: Found) -> ChangedSlice:
+def restore(changing: ChangingNow, _person: Owner, found: Found) -> ChangedSlice:
     """Take a dismissed slice back."""
-    with changing.alone(slice_subject(found[1].slice_id)):
-        made = slice_editing.restore(parts.workspace, *_ids(found), by=person.name)
-        _note_slices(changing, made, "Restored a slice")
+    return _changed(changing, found, slice_editing.restore, "Restored a slice", back=[])
+
+
+def _changed(
+    changing: Changing,
+    found: tuple[RunRecord, FailureSlice],
+    change: Callable[..., ChangedSlice],
+    what: str,
+    *,
+    back: Sequence[str] | None = None,
+    away: Sequence[str] | None = None,
+) -> ChangedSlice:
+    """Change a slice with nobody else in between, and write it down; undone, the slice is taken back by default."""
+    run_id, slice_id = found[0].run_id, found[1].slice_id
+    with changing.alone(slice_subject(slice_id)):
+        made = change(changing.parts.workspace, run_id, slice_id, by=changing.person.name)
+        taken = [slice_id] if back is None else back
+        _note_slices(changing, made, what, back=taken, away=away)
     return made
 
 

@@ -3,11 +3,11 @@
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
-from pydantic import Field, JsonValue, StringConstraints
+from pydantic import Field, JsonValue
 
 from weakspot.core.arrays import AnyArray, BoolArray, IntArray
 from weakspot.core.dataset import Split, Task, several_to_a_group
@@ -32,13 +32,18 @@ from weakspot.web.services.samples import ShownSamples, shown_samples
 from weakspot.web.services.view import View, share_of
 from weakspot.web.services.workspace import Workspace
 from weakspot.words.editing import (
+    MAX_EDITS,
+    MAX_NAME_LENGTH,
+    MAX_PHRASE_LENGTH,
     MAX_VALUES,
     AttributeEdit,
     EditedAttribute,
     EditedValue,
-    EditKind,
     EditLog,
     GivenValue,
+    LoggedEdit,
+    Name,
+    Phrase,
     checked_edit,
 )
 from weakspot.words.representatives import MAX_SAMPLE, spread_rows
@@ -248,7 +253,6 @@ def assign(project: Project, progress: StageProgress) -> dict[str, JsonValue]:
 
 
 MAX_CHOSEN = 3
-MAX_ID_LENGTH = 300
 
 Result = Literal["right", "wrong"]
 
@@ -459,52 +463,26 @@ def _attribute(found: CodedAttribute, problem: ClassProblem, training: IntArray)
     )
 
 
-MAX_NAME_LENGTH = 80
-MAX_PHRASE_LENGTH = 200
 MAX_PHRASES = 12
-MAX_EDITS = 2000
-
-Name = Annotated[str, StringConstraints(max_length=MAX_NAME_LENGTH)]
-Phrase = Annotated[str, StringConstraints(max_length=MAX_PHRASE_LENGTH)]
-Identifier = Annotated[str, StringConstraints(max_length=MAX_ID_LENGTH)]
 
 
-class NewValue(View):
-    """A value as a person gives it.
-
-    Args:
-        title: what it is called.
-        phrases: what it is assigned by; phrases are made from the name if there is none, and a second one if there is one.
-    """
+class NewValue(GivenValue, View):
+    """A value as a person gives it; phrases are made from the name if there is none, and a second one if there is one."""
 
     title: Name
     phrases: tuple[Phrase, ...] = Field(default=(), max_length=MAX_PHRASES)
 
 
-class EditRequest(View):
+class EditRequest(AttributeEdit, View):
     """One change of the attributes.
 
     Args:
         version: of the edits that was seen; refused if somebody else has edited since.
-        kind: what is changed.
-        attribute: id of the attribute; empty for a new one.
-        values: ids of the values meant; of those that are merged, the first stays.
-        title: the new name of the attribute, value or merged value.
         given: new values, or the new phrases of one.
-        question: what a question answerer would be asked for a new attribute.
-        to: id of the attribute that a value is moved to.
-        target: number of the edit that is undone or done again.
     """
 
     version: int = Field(ge=0, le=MAX_EDITS)
-    kind: EditKind
-    attribute: Identifier = ""
-    values: tuple[Identifier, ...] = Field(default=(), max_length=MAX_VALUES)
-    title: Name = ""
     given: tuple[NewValue, ...] = Field(default=(), max_length=MAX_VALUES)
-    question: Phrase = ""
-    to: Identifier = ""
-    target: int = Field(default=0, ge=0, le=MAX_EDITS)
 
 
 class EditResult(View):
@@ -521,23 +499,9 @@ class EditResult(View):
     waiting: list[str]
 
 
-class EditView(View):
-    """An edit that was made.
+class EditView(LoggedEdit, View):
+    """An edit that was made, and whether it `holds` or is `undone`; undoing itself only `happened`."""
 
-    Args:
-        number: from 1, oldest first.
-        kind: what was changed.
-        sentence: the edit in words, as things were called then.
-        by: who made it.
-        time: ISO 8601, UTC.
-        state: `holds`, or `undone`; undoing itself only `happened`.
-    """
-
-    number: int
-    kind: EditKind
-    sentence: str
-    by: str
-    time: str
     state: Literal["holds", "undone", "happened"]
 
 
@@ -605,11 +569,7 @@ def edits_of(workspace: Workspace) -> EditsView:
     undone = log.undone()
     entries = [
         EditView(
-            number=one.number,
-            kind=one.edit.kind,
-            sentence=one.sentence,
-            by=one.by,
-            time=one.time,
+            **dict(one),
             state="happened"
             if one.edit.kind in ("undo", "redo")
             else "undone"

@@ -596,11 +596,9 @@ class Choice(View):
     title: str
 
 
-class AttributeChoice(View):
+class AttributeChoice(Choice):
     """An attribute, and its values."""
 
-    value: str
-    title: str
     values: list[Choice]
 
 

@@ -1,6 +1,7 @@
 """The first page: how the classifier does, its runs, and where it does worst; every figure is one of a run's record."""
 
 import inspect
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import PurePath
 from typing import Any, Literal
@@ -13,13 +14,13 @@ from weakspot.core.errors import ConfigError, WeakspotError
 from weakspot.core.evidence import Evidence, Share
 from weakspot.core.failures import describe_criterion, predicted_classes
 from weakspot.core.registry import part_class, registered
-from weakspot.core.run import MethodRecord, RunRecord
+from weakspot.core.run import ClassNote, MethodRecord, RunRecord
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
 from weakspot.report.document import ReportDocument, build_document
 from weakspot.report.findings import SliceSentences, slice_sentences
 from weakspot.report.first_answer import FirstAnswer
-from weakspot.report.model_card import DataFacts
+from weakspot.report.model_card import ClassAccuracy, DataFacts
 from weakspot.run.halves import evaluated_splits
 from weakspot.run.ingestion import FIX
 from weakspot.run.reporting import data_facts
@@ -55,21 +56,12 @@ class RunView(View):
     has_report: bool
 
 
-class RunsView(View):
-    """All runs, newest first."""
-
-    runs: list[RunView]
-
-
-def run_list(workspace: Workspace) -> RunsView:
+def run_list(workspace: Workspace) -> list[RunView]:
     """Return all runs, newest first; every one is read once for each state that it is in."""
-    ids = workspace.project.store.runs.run_ids()
-    return RunsView(
-        runs=[
-            _with_report(workspace, workspace.make_of_run(run_id, "in short", _in_short))
-            for run_id in ids[::-1]
-        ]
-    )
+    return [
+        _with_report(workspace, workspace.make_of_run(run_id, "in short", _in_short))
+        for run_id in workspace.project.store.runs.run_ids()[::-1]
+    ]
 
 
 def has_report(workspace: Workspace, run_id: str) -> bool:
@@ -113,13 +105,7 @@ class MethodChoice(View):
     why_not: str = ""
 
 
-class MethodChoices(View):
-    """All methods of a role."""
-
-    methods: list[MethodChoice]
-
-
-def discoverer_choices(settings: Settings) -> MethodChoices:
+def discoverer_choices(settings: Settings) -> list[MethodChoice]:
     """Return the methods that failures can be looked for with; baselines are left out."""
     given = settings.discover.parameters
     able = buildable("discoverers", given)
@@ -142,7 +128,7 @@ def discoverer_choices(settings: Settings) -> MethodChoices:
                 why_not=why_not,
             )
         )
-    return MethodChoices(methods=found)
+    return found
 
 
 def first_sentence(part: Any) -> str:
@@ -283,20 +269,6 @@ def _chunks(rows: IntArray) -> list[IntArray]:
 MAX_NOTES = 200
 
 
-class SplitCount(View):
-    """How many samples a split has."""
-
-    split: str
-    n_samples: int
-
-
-class ClassAccuracyView(View):
-    """How often the classifier is right on a class."""
-
-    title: str
-    right: Share
-
-
 class ConfirmedSlice(View):
     """A confirmed slice: its name, what was measured on the confirmation half, and what the report says of it."""
 
@@ -309,13 +281,6 @@ class MethodView(MethodRecord, View):
     """What one method did, and how many of its slices were confirmed."""
 
     n_confirmed: int
-
-
-class NoteView(View):
-    """What to know about a class."""
-
-    class_title: str
-    note: str
 
 
 class RunFacts(View):
@@ -345,11 +310,11 @@ class RunFacts(View):
     correction: str
     criterion: str
     accuracy: Share | None
-    classes: list[ClassAccuracyView]
+    classes: tuple[ClassAccuracy, ...]
     worst: list[ConfirmedSlice]
     n_published: int
     methods: list[MethodView]
-    notes: list[NoteView]
+    notes: tuple[ClassNote, ...]
 
 
 class OverviewView(View):
@@ -374,7 +339,7 @@ class OverviewView(View):
     """
 
     project: str
-    splits: list[SplitCount]
+    splits: Mapping[str, int]
     n_classes: int
     task: str
     n_unlabelled: int
@@ -444,16 +409,11 @@ def run_facts(record: RunRecord) -> RunFacts:
         correction=document.correction,
         criterion=record.criterion,
         accuracy=card.accuracy,
-        classes=[
-            ClassAccuracyView(title=one.class_name, right=one.right) for one in card.per_class
-        ],
+        classes=card.per_class,
         worst=confirmed_slices(record)[:N_WORST],
         n_published=len(document.findings),
         methods=_methods(document),
-        notes=[
-            NoteView(class_title=note.class_name, note=note.note)
-            for note in record.notes[:MAX_NOTES]
-        ],
+        notes=record.notes[:MAX_NOTES],
     )
 
 
@@ -524,9 +484,7 @@ def _view(
 ) -> OverviewView:
     return OverviewView(
         project=facts.name,
-        splits=[
-            SplitCount(split=name, n_samples=number) for name, number in facts.n_by_split.items()
-        ],
+        splits=facts.n_by_split,
         n_classes=facts.n_classes,
         task=facts.task,
         n_unlabelled=facts.n_unlabelled,

@@ -38,7 +38,12 @@ from weakspot.run.preparation import FEATURES
 from weakspot.run.wiring import buildable
 from weakspot.store.project import ProjectStore
 from weakspot.web.services.images import ListedImage, list_images
-from weakspot.web.services.overview import ConfirmedSlice, confirmed_slices, first_sentence
+from weakspot.web.services.overview import (
+    ConfirmedSlice,
+    MethodChoice,
+    confirmed_slices,
+    first_sentence,
+)
 from weakspot.web.services.view import View
 from weakspot.web.services.workspace import Workspace
 
@@ -46,24 +51,16 @@ SYNTHETIC = "synthetic"
 BASELINES = (PLAIN, *MATCHED_CONTROLS)
 
 
-class Strategy(View):
+class Strategy(MethodChoice):
     """A way of repairing.
 
     Args:
-        name: registered name.
         title: as people read it.
-        sentence: what it does.
-        is_configured: whether weakspot.toml names it.
         is_baseline: whether it stands there for comparison.
-        why_not: why it cannot be used here; empty if it can.
     """
 
-    name: str
     title: str
-    sentence: str
-    is_configured: bool
     is_baseline: bool
-    why_not: str
 
 
 class RepairOptions(View):

@@ -5,10 +5,9 @@ are. Everything about the points stands in the order of the rows of the map.
 """
 
 import hashlib
-import threading
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -273,34 +272,18 @@ class MapPlan:
     key: str
 
 
-@dataclass(eq=False)
-class _Kept:
-    """Layouts in memory; only one thread makes them."""
-
-    guard: threading.Lock = field(default_factory=threading.Lock)
-    layouts: dict[str, Layout] = field(default_factory=dict)
-
-
 def map_plan(workspace: Workspace) -> MapPlan:
     return workspace.once("map plan", lambda: _plan(workspace))
 
 
 def map_layout(workspace: Workspace, name: str = PCA) -> Layout | None:
     """Return a layout of the map; PCA is made if need be, UMAP is None until work has made it."""
-    plan = map_plan(workspace)
-    kept = workspace.once("map layouts", _Kept)
-    if name in kept.layouts:
-        return kept.layouts[name]
-    with kept.guard:
-        if name not in kept.layouts:
-            files = LayoutFiles(workspace.project.store)
-            found = files.load(name, plan.key) or (
-                _make_layout(workspace, plan, files) if name == PCA else None
-            )
-            if found is None:
-                return None
-            kept.layouts[name] = found
-        return kept.layouts[name]
+    plan, files = map_plan(workspace), LayoutFiles(workspace.project.store)
+    if name != PCA:
+        return files.load(name, plan.key)
+    return workspace.once(
+        "map layout", lambda: files.load(PCA, plan.key) or _make_layout(workspace, plan, files)
+    )
 
 
 def map_rows(workspace: Workspace) -> IntArray:

@@ -4,7 +4,6 @@ Tests that were made go on counting, whatever is undone.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import product
 from typing import Annotated, Literal
@@ -218,22 +217,8 @@ Reason = Annotated[
 SliceId = Annotated[str, Field(pattern=r"^[0-9a-f]{12}$")]
 
 
-class Renaming(View):
-    """New words for a slice."""
-
-    words: Words
-
-
-class Dismissal(View):
-    """Why a slice is set aside."""
-
-    reason: Reason
-
-
-class NewThreshold(View):
-    """Where membership begins, in the measure of the rule."""
-
-    threshold: float = Field(ge=-MAX_SCORE, le=MAX_SCORE, allow_inf_nan=False)
+Threshold = Annotated[float, Field(ge=-MAX_SCORE, le=MAX_SCORE, allow_inf_nan=False)]
+"""Where membership begins, in the measure of the rule."""
 
 
 class Narrowing(View):
@@ -341,18 +326,16 @@ def _conditions(rule: Rule) -> tuple[Rule, ...]:
 
 
 def _both(first: Rule, second: Rule) -> Rule:
-    conditions: list[Rule] = []
-    for condition in (*_conditions(first), *_conditions(second)):
-        if condition not in conditions:
-            conditions.append(condition)
+    conditions = _different([*_conditions(first), *_conditions(second)])
     return conditions[0] if len(conditions) == 1 else AllOfRule(rules=tuple(conditions))
 
 
+def _different(rules: list[Rule]) -> list[Rule]:
+    return [rule for place, rule in enumerate(rules) if rule not in rules[:place]]
+
+
 def _either(parts: list[Rule]) -> Rule:
-    different: list[Rule] = []
-    for part in parts:
-        if part not in different:
-            different.append(part)
+    different = _different(parts)
     if len(different) > MAX_PARTS:
         raise DataError(
             "The merged rule would have too many parts.",
@@ -364,7 +347,7 @@ def _either(parts: list[Rule]) -> Rule:
 
 MERGED = "merged"
 MAX_COLUMN_VALUES = 40
-Rebuild = Callable[[RunRecord, FailureSlice], FailureSlice]
+Rebuild = Callable[..., FailureSlice]
 
 
 class ChangedSlice(View):
@@ -388,12 +371,6 @@ class ColumnValues(View):
     values: list[str]
     inside: list[int]
     failed: list[int]
-
-
-class SliceColumns(View):
-    """All columns by which a slice can be narrowed."""
-
-    columns: list[ColumnValues]
 
 
 def rename(
@@ -421,29 +398,26 @@ def dismiss(
     workspace: Workspace, run_id: str, slice_id: str, *, reason: str, by: str
 ) -> ChangedSlice:
     """Set a slice aside for a reason; its test was made and goes on counting."""
-
-    def change(record: RunRecord) -> RunRecord:
-        slice_of(record, slice_id)
-        if slice_id in record.dismissed():
-            raise DataError("The slice is dismissed already.", given=slice_id)
-        decided = add_decisions(
-            record, [decision(slice_id, DecisionKind.DISMISSED, by=by, reason=reason)]
-        )
-        return prove(workspace, decided, by=by)
-
-    return _change(workspace, run_id, slice_id, change)
+    made = decision(slice_id, DecisionKind.DISMISSED, by=by, reason=reason)
+    return _decide(workspace, run_id, made)
 
 
 def restore(workspace: Workspace, run_id: str, slice_id: str, *, by: str) -> ChangedSlice:
+    return _decide(workspace, run_id, decision(slice_id, DecisionKind.RESTORED, by=by))
+
+
+def _decide(workspace: Workspace, run_id: str, made: Decision) -> ChangedSlice:
+    """Dismiss a slice or take it back, and prove the run without it or with it."""
+    is_dismissal = made.kind is DecisionKind.DISMISSED
 
     def change(record: RunRecord) -> RunRecord:
-        slice_of(record, slice_id)
-        if slice_id not in record.dismissed():
-            raise DataError("The slice is not dismissed.", given=slice_id)
-        decided = add_decisions(record, [decision(slice_id, DecisionKind.RESTORED, by=by)])
-        return prove(workspace, decided, by=by)
+        slice_of(record, made.slice_id)
+        if (made.slice_id in record.dismissed()) == is_dismissal:
+            already = "dismissed already" if is_dismissal else "not dismissed"
+            raise DataError(f"The slice is {already}.", given=made.slice_id)
+        return prove(workspace, add_decisions(record, [made]), by=made.by)
 
-    return _change(workspace, run_id, slice_id, change)
+    return _change(workspace, run_id, made.slice_id, change)
 
 
 def move_threshold(
@@ -464,7 +438,7 @@ def move_threshold(
         rule = found.rule.model_copy(update={"threshold": threshold})
         return _derive(found, rule, names=found.names)
 
-    return _replace(workspace, run_id, slice_id, rebuild, by=by)
+    return _replace(workspace, run_id, [slice_id], rebuild, by=by)
 
 
 def narrow(
@@ -493,7 +467,7 @@ def narrow(
         words = f"{'' if asked.is_kept else 'not '}{' or '.join(asked.values)}"
         return _derive(found, rule, names=_narrowed_names(workspace, found, words))
 
-    return _replace(workspace, run_id, slice_id, rebuild, by=by)
+    return _replace(workspace, run_id, [slice_id], rebuild, by=by)
 
 
 def merge(workspace: Workspace, run_id: str, asked: Merging, *, by: str) -> ChangedSlice:
@@ -502,26 +476,19 @@ def merge(workspace: Workspace, run_id: str, asked: Merging, *, by: str) -> Chan
     Raises:
         DataError: if they are of different classes, or were found on different halves.
     """
-    made: list[str] = []
 
-    def change(record: RunRecord) -> RunRecord:
-        one, other = (slice_of(record, slice_id) for slice_id in (asked.first, asked.second))
-        merged = _merge(workspace, one, other, asked)
-        made.append(merged.slice_id)
-        how = "Either of" if asked.how == "either" else "Both of"
-        reason = f"{how} “{title_with_method(one)}” and “{title_with_method(other)}”"
-        decisions = [decision(merged.slice_id, DecisionKind.MERGED, by=by, reason=reason)]
-        return _with_in_place(workspace, record, merged, [one, other], decisions, by=by)
+    def rebuild(_record: RunRecord, one: FailureSlice, other: FailureSlice) -> FailureSlice:
+        return _merge(workspace, one, other, asked)
 
-    changed = change_run(workspace, change, run_id=run_id)
-    return changed_slice(changed, made[-1])
+    how = "Either of" if asked.how == "either" else "Both of"
+    return _replace(workspace, run_id, [asked.first, asked.second], rebuild, by=by, how=how)
 
 
-def columns_of(workspace: Workspace, record: RunRecord, found: FailureSlice) -> SliceColumns:
+def columns_of(workspace: Workspace, record: RunRecord, found: FailureSlice) -> list[ColumnValues]:
     """Return the columns by whose values a slice can be narrowed, with what its members hold on the half that people look at."""
     seen = look_at(workspace, record, found)
-    found_values = [_column_values(name, seen) for name in seen.samples.dataset.metadata_names]
-    return SliceColumns(columns=[column for column in found_values if column is not None])
+    columns = [_column_values(name, seen) for name in seen.samples.dataset.metadata_names]
+    return [column for column in columns if column is not None]
 
 
 def _column_values(name: str, seen: LookedAt) -> ColumnValues | None:
@@ -556,17 +523,39 @@ def _change(workspace: Workspace, run_id: str, slice_id: str, change: Change) ->
 
 
 def _replace(
-    workspace: Workspace, run_id: str, slice_id: str, rebuild: Rebuild, *, by: str
+    workspace: Workspace,
+    run_id: str,
+    slice_ids: Sequence[str],
+    rebuild: Rebuild,
+    *,
+    by: str,
+    how: str = "",
 ) -> ChangedSlice:
+    """Put a slice in the place of one or two others, and prove the run anew.
+
+    Args:
+        workspace: the project.
+        run_id: which run.
+        slice_ids: the slices whose place it takes.
+        rebuild: makes it of the run and of them.
+        by: who asked for it.
+        how: of merged ones, what it holds of them.
+    """
     made: list[str] = []
 
     def change(record: RunRecord) -> RunRecord:
-        found = slice_of(record, slice_id)
-        changed = rebuild(record, found)
-        if changed.slice_id == slice_id:
-            raise DataError("Nothing would change: the same samples belong to it.", given=slice_id)
-        made.append(changed.slice_id)
-        return _with_in_place(workspace, record, changed, [found], [], by=by)
+        old = [slice_of(record, slice_id) for slice_id in slice_ids]
+        new = rebuild(record, *old)
+        if not how and new.slice_id in slice_ids:
+            raise DataError(
+                "Nothing would change: the same samples belong to it.", given=new.slice_id
+            )
+        made.append(new.slice_id)
+        decisions = [decision(new.slice_id, DecisionKind.ACCEPTED, by=by)]
+        if how:
+            reason = f"{how} {' and '.join(f'“{title_with_method(one)}”' for one in old)}"
+            decisions.append(decision(new.slice_id, DecisionKind.MERGED, by=by, reason=reason))
+        return _with_in_place(workspace, record, new, old, decisions, by=by)
 
     changed = change_run(workspace, change, run_id=run_id)
     return changed_slice(changed, made[-1])
@@ -581,8 +570,7 @@ def _with_in_place(
     *,
     by: str,
 ) -> RunRecord:
-    dismissed = record.dismissed()
-    decided = [decision(new.slice_id, DecisionKind.ACCEPTED, by=by), *decisions]
+    dismissed, decided = record.dismissed(), list(decisions)
     if new.slice_id in dismissed:
         decided.append(decision(new.slice_id, DecisionKind.RESTORED, by=by))
     reason = f"Replaced by “{title_with_method(new)}”"
@@ -704,14 +692,6 @@ class SliceFromRows(ChangedSlice):
     agreement: Agreement
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Separation:
-    direction: DoubleArray
-    offset: float
-    threshold: float
-    found: BoolArray
-
-
 def slice_from_rows(workspace: Workspace, asked: PickedRows, *, by: str) -> SliceFromRows:
     """Make a slice of picked samples and prove it with all others of the newest run.
 
@@ -733,33 +713,8 @@ def slice_from_rows(workspace: Workspace, asked: PickedRows, *, by: str) -> Slic
             "must be picked and as many left.",
             fix="Pick more samples of this class.",
         )
-    separation = _separate(embeddings, picked, problem.groups, seed=workspace.project.settings.seed)
-    found = _slice(workspace, problem, separation, words=asked.words, n_picked=n_picked)
-    record = with_slices(workspace, [found], by=by)
-    return SliceFromRows(
-        **dict(changed_slice(record, found.slice_id)),
-        n_picked=n_picked,
-        n_left_out=len(set(asked.rows)) - n_picked,
-        agreement=_agreement(separation.found, picked),
-    )
-
-
-def _slice(
-    workspace: Workspace,
-    problem: ClassProblem,
-    separation: _Separation,
-    *,
-    words: str,
-    n_picked: int,
-) -> FailureSlice:
-    rule = LinearRule(
-        space=CLIP,
-        encoder_id=workspace.discovery.space(CLIP).encoder_id,
-        direction=tuple(separation.direction.astype(np.float32).tolist()),
-        offset=separation.offset,
-        threshold=separation.threshold,
-    )
-    return FailureSlice(
+    rule, is_found = _separate(workspace, problem, embeddings, picked)
+    found = FailureSlice(
         class_name=problem.class_name,
         side=problem.side,
         rule=rule,
@@ -767,7 +722,14 @@ def _slice(
         parameters={"n_picked": n_picked},
         found_on=workspace.discovery_use,
         n_found=int(rule.members(workspace.discovery, problem.rows).sum()),
-        names=(spoken_name(workspace, problem.class_name, problem.side, words),),
+        names=(spoken_name(workspace, problem.class_name, problem.side, asked.words),),
+    )
+    record = with_slices(workspace, [found], by=by)
+    return SliceFromRows(
+        **dict(changed_slice(record, found.slice_id)),
+        n_picked=n_picked,
+        n_left_out=len(set(asked.rows)) - n_picked,
+        agreement=_agreement(is_found, picked),
     )
 
 
@@ -779,15 +741,15 @@ def _agreement(found: BoolArray, picked: BoolArray) -> Agreement:
 
 
 def _separate(
-    embeddings: FloatArray, picked: BoolArray, groups: IntArray | None, *, seed: int
-) -> _Separation:
-    """Return the direction that tells picked samples from the others, and which samples it finds without having seen them.
+    workspace: Workspace, problem: ClassProblem, embeddings: FloatArray, picked: BoolArray
+) -> tuple[LinearRule, BoolArray]:
+    """Return the rule that tells picked samples from the others, and which samples it finds without having seen them.
 
     Ridge regression on the picks, each side weighing the same; the penalty is the one that does best on samples left out of the
     fit, and the threshold is chosen on the scores of samples left out, because those of fitted samples lie too far apart.
     """
-    draws = generator(seed, METHOD)
-    parts = part_numbers(picked, groups, draws)
+    draws = generator(workspace.project.settings.seed, METHOD)
+    parts = part_numbers(picked, problem.groups, draws)
     fitted = _at_most(picked, MAX_FITTED, draws)
     best: tuple[float, float, float, BoolArray] | None = None
     for penalty in PENALTIES:
@@ -808,7 +770,14 @@ def _separate(
             fix="Pick samples that look alike.",
         )
     direction, offset = _ridge(embeddings[fitted], picked[fitted], best[1])
-    return _Separation(direction=direction, offset=offset, threshold=best[2], found=best[3])
+    rule = LinearRule(
+        space=CLIP,
+        encoder_id=workspace.discovery.space(CLIP).encoder_id,
+        direction=tuple(direction.astype(np.float32).tolist()),
+        offset=offset,
+        threshold=best[2],
+    )
+    return rule, best[3]
 
 
 def _ridge(embeddings: FloatArray, picked: BoolArray, penalty: float) -> tuple[DoubleArray, float]:

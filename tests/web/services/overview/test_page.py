@@ -46,7 +46,7 @@ def test_overview__newest_run__numbers_of_the_record_and_words_of_the_report(wor
         record.classifier.n_failed,
         320,
     )
-    assert {one.split: one.n_samples for one in shown.splits} == {
+    assert shown.splits == {
         "train": 160,
         "validation": 320,
         "test": 160,
@@ -116,11 +116,11 @@ def test_overview__no_run__says_what_is_there_without_any_model(tmp_path):
     project = Project.open(tmp_path)
     ProjectStore.create(tmp_path)
     before = overview(Workspace(project))
-    assert (before.run, before.splits) == (None, [])
+    assert (before.run, before.splits) == (None, {})
     project.ingest()
     shown = overview(Workspace(project))
     assert (shown.run, shown.confusion, shown.n_classes) == (None, None, 1)
-    assert [one.n_samples for one in shown.splits] == [1]
+    assert shown.splits == {"validation": 1}
 
 
 def test_run_facts__many_slices__methods_are_counted(workspace):
@@ -135,7 +135,7 @@ def test_run_facts__many_slices__methods_are_counted(workspace):
 
 def test_run_list__one_run__figures_of_the_record(workspace):
     record = workspace.project.run_record()
-    (run,) = run_list(workspace).runs
+    (run,) = run_list(workspace)
     assert (run.run_id, run.n_slices, run.n_published, run.is_repaired) == (
         record.run_id,
         len(record.slices),
@@ -162,7 +162,7 @@ def test_worst_images__confirmed_slice__failures_of_the_discovery_half(workspace
 
 
 def test_discoverer_choices__defaults__configured_one_is_marked_and_baselines_are_left_out():
-    found = {one.name: one for one in discoverer_choices(Settings()).methods}
+    found = {one.name: one for one in discoverer_choices(Settings())}
     assert found["directions"].is_configured
     assert not found["keywords"].is_configured
     assert found["hypothesis"].why_not

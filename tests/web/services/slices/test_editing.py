@@ -151,7 +151,7 @@ def test_narrow__by_what_is_not_there__is_refused(sliced, column, values, messag
 def test_columns_of__count_members_and_failures_by_value_also_of_yes_and_no(sliced):
     record, green = run_of(sliced), _line(sliced, "green")
     found = record.slice_by_id(green.slice_id)
-    columns = {one.column: one for one in slice_editing.columns_of(sliced, record, found).columns}
+    columns = {one.column: one for one in slice_editing.columns_of(sliced, record, found)}
     failures, n_inside, *_ = look_at(sliced, record, found).counts
     for column in columns.values():
         assert (sum(column.inside), sum(column.failed)) == (n_inside, failures)
