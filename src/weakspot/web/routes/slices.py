@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Depends, Query
+from fastapi import APIRouter, Depends, Query
 from fastapi import Path as InPath
 
 from weakspot.core.run import RunRecord
@@ -32,13 +32,13 @@ from weakspot.web.services.compare import (
 from weakspot.web.services.slice_editing import (
     ChangedSlice,
     ColumnValues,
+    Dismissal,
     Merging,
+    Naming,
     Narrowing,
+    NewThreshold,
     PickedRows,
-    Reason,
     SliceFromRows,
-    Threshold,
-    Words,
     names_of_slice,
     slice_from_rows,
 )
@@ -169,18 +169,16 @@ def columns(_person: ProjectReader, parts: Parts, found: Found) -> dict[str, lis
 
 @router.post("/slices/{slice_id}/words")
 def rename(
-    person: Owner,
-    parts: Parts,
-    changing: ChangingNow,
-    found: Found,
-    words: Annotated[Words, Body(embed=True)],
+    person: Owner, parts: Parts, changing: ChangingNow, found: Found, asked: Naming
 ) -> ChangedSlice:
     """Give a slice a person's words; who belongs to it stays."""
     run_id, slice_id = found[0].run_id, found[1].slice_id
     with changing.alone(slice_subject(slice_id)):
         names = names_of_slice(run_of(parts.workspace, run_id), slice_id)
-        made = slice_editing.rename(parts.workspace, run_id, slice_id, words=words, by=person.name)
-        sentence = f"Renamed a slice of {found[1].class_name}: “{words}”"
+        made = slice_editing.rename(
+            parts.workspace, run_id, slice_id, words=asked.words, by=person.name
+        )
+        sentence = f"Renamed a slice of {found[1].class_name}: “{asked.words}”"
         subject = slice_subject(slice_id)
         changing.note("slice words", subject, sentence, run=run_id, slice=slice_id, names=names)
     return made
@@ -188,13 +186,10 @@ def rename(
 
 @router.post("/slices/{slice_id}/threshold")
 def move_threshold(
-    changing: ChangingNow,
-    _person: Owner,
-    found: Found,
-    threshold: Annotated[Threshold, Body(embed=True)],
+    changing: ChangingNow, _person: Owner, found: Found, asked: NewThreshold
 ) -> ChangedSlice:
     """Let membership begin elsewhere: a new slice, proven anew, that takes the place of the old one."""
-    change = partial(slice_editing.move_threshold, threshold=threshold)
+    change = partial(slice_editing.move_threshold, threshold=asked.threshold)
     return _changed(changing, found, change, "Moved the threshold of a slice")
 
 
@@ -206,15 +201,10 @@ def narrow(changing: ChangingNow, _person: Owner, found: Found, asked: Narrowing
 
 
 @router.post("/slices/{slice_id}/dismiss")
-def dismiss(
-    changing: ChangingNow,
-    _person: Owner,
-    found: Found,
-    reason: Annotated[Reason, Body(embed=True)],
-) -> ChangedSlice:
+def dismiss(changing: ChangingNow, _person: Owner, found: Found, asked: Dismissal) -> ChangedSlice:
     """Set a slice aside for a reason."""
-    change = partial(slice_editing.dismiss, reason=reason)
-    return _changed(changing, found, change, f"Dismissed a slice ({reason})", away=[])
+    change = partial(slice_editing.dismiss, reason=asked.reason)
+    return _changed(changing, found, change, f"Dismissed a slice ({asked.reason})", away=[])
 
 
 @router.post("/slices/{slice_id}/restore")

@@ -217,8 +217,22 @@ Reason = Annotated[
 SliceId = Annotated[str, Field(pattern=r"^[0-9a-f]{12}$")]
 
 
-Threshold = Annotated[float, Field(ge=-MAX_SCORE, le=MAX_SCORE, allow_inf_nan=False)]
-"""Where membership begins, in the measure of the rule."""
+class Naming(View):
+    """Words for a slice."""
+
+    words: Words
+
+
+class Dismissal(View):
+    """Why a slice is set aside."""
+
+    reason: Reason
+
+
+class NewThreshold(View):
+    """Where membership begins, in the measure of the rule."""
+
+    threshold: float = Field(ge=-MAX_SCORE, le=MAX_SCORE, allow_inf_nan=False)
 
 
 class Narrowing(View):
@@ -237,35 +251,31 @@ class Narrowing(View):
     is_kept: bool
 
 
-class Merging(View):
+class Merging(Naming):
     """Two slices to be made one.
 
     Args:
         first: one of them.
         second: the other.
         how: `either` for the members of either, `both` for the members of both.
-        words: what the new one is called.
     """
 
     first: SliceId
     second: SliceId
     how: Literal["either", "both"]
-    words: Words
 
 
-class PickedRows(View):
+class PickedRows(Naming):
     """Samples that a person picked out.
 
     Args:
         title: their class.
         rows: row numbers; those of other classes, or of samples that are not to be looked at, are left out.
-        words: what they have in common.
         tables: what the row numbers refer to; empty if that is not known.
     """
 
     title: Annotated[str, Field(min_length=1, max_length=MAX_VALUE_LENGTH)]
     rows: list[Annotated[int, Field(ge=0, le=MAX_ROW)]] = Field(min_length=1, max_length=MAX_ROWS)
-    words: Words
     tables: Annotated[str, Field(max_length=200)] = ""
 
 
