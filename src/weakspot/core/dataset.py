@@ -144,7 +144,7 @@ class RawSample:
         probabilities: probability by class name, or None.
         metadata: free columns.
         stamp: as long as it stays the same, the image at the location does; None where nothing says so.
-        reason: why the source itself sets the sample aside; empty if it does not.
+        reason: why the sample is set aside, by its source or because its image is of no use; empty if it is not.
         detail: more on that, for people.
     """
 
@@ -159,6 +159,10 @@ class RawSample:
     stamp: str | None = None
     reason: str = ""
     detail: str = ""
+
+    def set_aside(self, reason: str, detail: str) -> "RawSample":
+        """Return what is kept of a sample that is of no use."""
+        return RawSample(key=self.key, location=self.location, reason=reason, detail=detail)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,16 +183,6 @@ class ExaminedSample:
     height: int = 0
     notes: tuple[str, ...] = ()
     moment: int = 0
-
-
-@dataclass(frozen=True, kw_only=True)
-class QuarantinedSample:
-    """A sample that was set aside, with the reason."""
-
-    key: str
-    location: str | None
-    reason: str
-    detail: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

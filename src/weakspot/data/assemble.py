@@ -28,10 +28,12 @@ from weakspot.data.groups import (
     NONE,
     GroupChoice,
     GroupsSeen,
-    MomentsSeen,
     NamedGroups,
+    SampleParts,
+    all_moments,
     burst_sentence,
-    find_bursts,
+    count_bursts,
+    moments_in,
     named_groups,
 )
 from weakspot.data.prediction_columns import likeliest_classes
@@ -103,7 +105,7 @@ class ExaminedSurvey:
     )
     metadata: MetadataColumns = field(default_factory=MetadataColumns)
     groups: GroupsSeen = field(default_factory=GroupsSeen)
-    moments: MomentsSeen = field(default_factory=MomentsSeen)
+    moments: SampleParts = field(default_factory=list)
     n_several: int = 0
     n_predicted: int = 0
     n_probable: int = 0
@@ -221,7 +223,7 @@ def _survey_part(seen: ExaminedSurvey, part: pa.Table) -> None:
     _note_first(seen.first_with["label"], labels, keys)
     seen.metadata.observe(part)
     seen.groups.observe(part)
-    seen.moments.observe(part)
+    seen.moments.append(moments_in(part))
     predictions = part.column("predictions").chunk(0)
     seen.n_predicted += len(predictions) - predictions.null_count
     seen.n_several_predicted += _n_longer_than_one(predictions)
@@ -462,19 +464,6 @@ QUARANTINE_COLUMNS = ("key", "location", "reason", "detail")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class AssembledBatch:
-    """Some rows of the final table, in order.
-
-    Args:
-        samples: as `Dataset.table`, with one more column `notes`.
-        predictions: `predictions`, `predicted_matrix` and `probabilities` as far as they were given, as in `Dataset`.
-    """
-
-    samples: pa.Table
-    predictions: Mapping[str, AnyArray]
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Assembly:
     """A data set ready to be written.
 
@@ -506,17 +495,19 @@ class Assembly:
     def n_samples(self) -> int:
         return len(self.splits)
 
-    def batches(self) -> Iterator[AssembledBatch]:
+    def batches(self) -> Iterator[tuple[pa.Table, Mapping[str, AnyArray]]]:
+        """Yield some rows of the final table after others, and what was predicted of them.
+
+        The rows are as `Dataset.table`, with one more column `notes`; beside them are `predictions`, `predicted_matrix` and
+        `probabilities` as far as they were given, as in `Dataset`.
+        """
         start = 0
         for part in self.read_parts(None):
             examined = part.filter(pc.is_null(part.column("reason"))).combine_chunks()
             rows = np.arange(start, start + examined.num_rows)
             start += len(rows)
             if len(rows):
-                yield AssembledBatch(
-                    samples=self._table(examined, rows),
-                    predictions=given_predictions(examined, self.seen),
-                )
+                yield self._table(examined, rows), given_predictions(examined, self.seen)
 
     def quarantine(self) -> Iterator[pa.Table]:
         """Yield the samples that were set aside: key, location, reason, detail."""
@@ -613,7 +604,8 @@ def assemble(
     burst_note = ""
     if groups is None and settings.group != NONE:
         is_evaluated = np.isin(splits, EVALUATED) & (strata != UNLABELLED)
-        burst_note = burst_sentence(find_bursts(seen.moments.moments(), strata, is_evaluated))
+        bursts = count_bursts(all_moments(seen.moments), strata, is_evaluated)
+        burst_note = burst_sentence(*bursts)
     is_labelled = (
         np.ones(len(strata), dtype=np.bool_)
         if settings.unlabelled_is_negative

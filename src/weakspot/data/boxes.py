@@ -212,7 +212,7 @@ class BoxSource:
                 for box in image.boxes
             ]
         try:
-            decoded = decode_image(read_anew(image.location).data).image
+            decoded = decode_image(read_anew(image.location)).image
         except (UnreadableLocationError, UnreadableImageError) as error:
             return [_set_aside(image, box, error.reason, error.detail) for box in image.boxes]
         except MemoryError:

@@ -4,8 +4,8 @@ import glob
 import json
 import re
 from array import array
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sized
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Any, ClassVar
@@ -87,121 +87,109 @@ def read_coco(location: str) -> CocoTable:
         DataError: if it is none, or ids of images, classes or annotations occur twice.
     """
     where = shown_location(location)
-    reading = _Reading()
+    images: dict[str, CocoImage] = {}
+    classes: dict[str, str] = {}
+    owners: list[str] = []
+    categories: list[str] = []
+    ids: list[str] = []
+    words: dict[str, str] = {}
+    corners, is_crowd = array("d"), array("b")
+    attributes: dict[int, dict[str, Value]] = {}
+    for name, entry in _entries(location, where):
+        if name == "images":
+            number = _new_id(entry, name, images, where)
+            images[number] = _image(number, entry)
+        elif name == "categories":
+            number = _new_id(entry, name, classes, where)
+            classes[number] = str(entry.get("name") or number)
+        else:
+            ids.append(_id(entry.get("id")) or f"unnumbered {len(ids) + 1}")
+            for column, member in ((owners, "image_id"), (categories, "category_id")):
+                text = _id(entry.get(member))
+                # One string object for all that are equal.
+                column.append(words.setdefault(text, text))
+            corners.extend(_corners(entry.get("bbox")))
+            is_crowd.append(1 if entry.get("iscrowd") else 0)
+            if kept := _attributes(entry.get("attributes")):
+                attributes[len(ids) - 1] = kept
+    _refuse_incomplete({"images": images, "annotations": ids, "categories": classes}, where)
+    repeated = len(ids) - len(set(ids))
+    if repeated:
+        raise DataError(
+            f"{repeated} ids of annotations occur more than once.",
+            where=where,
+            fix="Give every annotation its own id.",
+        )
+    order, used, starts = _by_image(owners, images)
+    new_place = {int(old): new for new, old in enumerate(order.tolist())} if attributes else {}
+    listed = [*images.values(), CocoImage(image_id="", name="", size=None)]
+    return CocoTable(
+        classes=classes,
+        images=tuple(listed[place] for place in used.tolist()),
+        starts=starts,
+        corners=np.frombuffer(corners, dtype=np.float64).reshape(-1, COORDINATES)[order],
+        categories=tuple(categories[place] for place in order),
+        ids=tuple(ids[place] for place in order),
+        is_crowd=np.frombuffer(is_crowd, dtype=np.int8)[order] != 0,
+        attributes={new_place[place]: values for place, values in attributes.items()},
+    )
+
+
+def _entries(location: str, where: str) -> Iterator[tuple[str, dict[str, object]]]:
+    """Yield the entries of the three lists, each with the name of its list; other members are passed over."""
     with open_location(location) as stream:
         for name, entry in read_members(stream, where=where):
-            reading.take(name, entry, where)
-    reading.refuse(where)
-    return reading.table()
+            if name not in ("images", "annotations", "categories"):
+                continue
+            if not isinstance(entry, dict):
+                raise DataError(
+                    f"An entry of {name!r} is no JSON object.",
+                    where=where,
+                    given=str(entry)[:80],
+                    fix="Export it again.",
+                )
+            yield name, entry
 
 
-@dataclass
-class _Reading:
-    """What was read so far."""
-
-    images: dict[str, CocoImage] = field(default_factory=dict)
-    classes: dict[str, str] = field(default_factory=dict)
-    owners: list[str] = field(default_factory=list)
-    categories: list[str] = field(default_factory=list)
-    ids: list[str] = field(default_factory=list)
-    corners: "array[float]" = field(default_factory=lambda: array("d"))
-    is_crowd: "array[int]" = field(default_factory=lambda: array("b"))
-    attributes: dict[int, dict[str, Value]] = field(default_factory=dict)
-    _words: dict[str, str] = field(default_factory=dict)
-
-    def take(self, name: str, entry: object, where: str) -> None:
-        """Take one entry of a list; other members are passed over."""
-        if name not in ("images", "annotations", "categories"):
-            return
-        if not isinstance(entry, dict):
-            raise DataError(
-                f"An entry of {name!r} is no JSON object.",
-                where=where,
-                given=str(entry)[:80],
-                fix="Export it again.",
-            )
-        if name == "annotations":
-            self._take_box(entry)
-            return
-        number = _id(entry.get("id"))
-        known: Mapping[str, object] = self.images if name == "images" else self.classes
-        if not number or number in known:
-            what = (
-                f"The id {number!r} occurs twice in {name!r}."
-                if number
-                else f"An entry of {name!r} has no id."
-            )
-            raise DataError(what, where=where, fix="Give every entry an id of its own.")
-        if name == "images":
-            self.images[number] = _image(number, entry)
-        else:
-            self.classes[number] = str(entry.get("name") or number)
-
-    def refuse(self, where: str) -> None:
-        """Raise if this is no file of instances."""
-        missing = [
-            name
-            for name, found in (("images", self.images), ("annotations", self.ids))
-            if not found
-        ]
-        if missing or not self.classes:
-            missing += [] if self.classes else ["categories"]
-            raise DataError(
-                f"The file is no COCO file of instances: there is nothing under {', '.join(missing)}.",
-                where=where,
-                fix="Point to a file such as instances_val2017.json.",
-            )
-        repeated = len(self.ids) - len(set(self.ids))
-        if repeated:
-            raise DataError(
-                f"{repeated} ids of annotations occur more than once.",
-                where=where,
-                fix="Give every annotation its own id.",
-            )
-
-    def table(self) -> CocoTable:
-        places = {number: place for place, number in enumerate(self.images)}
-        owners = np.array([places.get(owner, len(places)) for owner in self.owners], dtype=np.int64)
-        order = np.argsort(owners, kind="stable")
-        used, counts = np.unique(owners, return_counts=True)
-        listed = list(self.images.values())
-        unknown = CocoImage(image_id="", name="", size=None)
-        new_place = (
-            {int(old): new for new, old in enumerate(order.tolist())} if self.attributes else {}
+def _new_id(entry: Mapping[str, object], name: str, known: Mapping[str, object], where: str) -> str:
+    number = _id(entry.get("id"))
+    if not number or number in known:
+        what = (
+            f"The id {number!r} occurs twice in {name!r}."
+            if number
+            else f"An entry of {name!r} has no id."
         )
-        return CocoTable(
-            classes=self.classes,
-            images=tuple(
-                listed[place] if place < len(listed) else unknown for place in used.tolist()
-            ),
-            starts=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
-            corners=np.frombuffer(self.corners, dtype=np.float64).reshape(-1, COORDINATES)[order],
-            categories=tuple(self.categories[place] for place in order),
-            ids=tuple(self.ids[place] for place in order),
-            is_crowd=np.frombuffer(self.is_crowd, dtype=np.int8)[order] != 0,
-            attributes={new_place[place]: values for place, values in self.attributes.items()},
+        raise DataError(what, where=where, fix="Give every entry an id of its own.")
+    return number
+
+
+def _refuse_incomplete(lists: Mapping[str, Sized], where: str) -> None:
+    missing = [name for name, entries in lists.items() if not entries]
+    if missing:
+        raise DataError(
+            f"The file is no COCO file of instances: there is nothing under {', '.join(missing)}.",
+            where=where,
+            fix="Point to a file such as instances_val2017.json.",
         )
 
-    def _take_box(self, entry: dict[str, object]) -> None:
-        place = len(self.ids)
-        self.ids.append(_id(entry.get("id")) or f"unnumbered {place + 1}")
-        self.owners.append(self._word(_id(entry.get("image_id"))))
-        self.categories.append(self._word(_id(entry.get("category_id"))))
-        self.corners.extend(_corners(entry.get("bbox")))
-        self.is_crowd.append(1 if entry.get("iscrowd") else 0)
-        given = entry.get("attributes")
-        if isinstance(given, dict):
-            kept: dict[str, Value] = {
-                str(name): value
-                for name, value in given.items()
-                if isinstance(value, str | int | float | bool)
-            }
-            if kept:
-                self.attributes[place] = kept
 
-    def _word(self, text: str) -> str:
-        # One string object for all that are equal.
-        return self._words.setdefault(text, text)
+def _by_image(
+    owners: list[str], images: Mapping[str, CocoImage]
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Return the order of boxes by image, the images that have some, and the first box of each; unknown images come last."""
+    places = {number: place for place, number in enumerate(images)}
+    owner_places = np.array([places.get(owner, len(places)) for owner in owners], dtype=np.int64)
+    used, counts = np.unique(owner_places, return_counts=True)
+    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return np.argsort(owner_places, kind="stable"), used, starts
+
+
+def _attributes(given: object) -> dict[str, Value]:
+    return {
+        str(name): value
+        for name, value in (given.items() if isinstance(given, dict) else ())
+        if isinstance(value, str | int | float | bool)
+    }
 
 
 def _id(value: object) -> str:
@@ -293,7 +281,7 @@ def read_detections(location: str, classes: Mapping[str, str], *, overlap: float
     """
     where = shown_location(location)
     try:
-        entries = json.loads(read_anew(location).data)
+        entries = json.loads(read_anew(location))
         found = [_detection(entry, classes) for entry in entries]
     except KeyError as error:
         raise DataError(
@@ -364,7 +352,6 @@ def coco_files(folder: str) -> list[str]:
 class _Part:
     """One file of instances, with the folder of its images."""
 
-    location: str
     table: CocoTable
     folder: str
     split: Split | None
@@ -462,7 +449,6 @@ class CocoSource(BoxSource):
             folder = images_folder(location, table, self.boxes.images)
             parts.append(
                 _Part(
-                    location=location,
                     table=table,
                     folder=folder,
                     split=split_of_coco(location),

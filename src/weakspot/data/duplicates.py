@@ -4,7 +4,6 @@ Distances are told in units of the median distance between two images of the sam
 about 0.06, the nearest pairs of different photographs at 0.3 and more.
 """
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -15,6 +14,7 @@ import pyarrow.compute as pc
 from weakspot.core.arrays import AnyArray, BoolArray, FloatArray, IntArray, generator
 from weakspot.core.dataset import GROUP, SPLIT_ORDER, Dataset, Split, Task, as_given
 from weakspot.core.samples import SampleSet
+from weakspot.data.groups import MIN_IMAGES, NamedFiles, components, n_across_splits
 
 _BLOCK_ROWS = 1 << 20
 
@@ -167,7 +167,6 @@ MAX_NEIGHBOURS = 3.0
 
 MAX_SHARE = 0.1
 SMALL_GROUP = 10
-MIN_IMAGES = 10
 MAX_IMAGES = 40_000
 BLOCK = 2_048
 MAX_COMPARED = 1 << 24
@@ -179,7 +178,6 @@ N_AXES_ROWS = 4_000
 COMPARED_WHOLE = 2_000  # so few are compared in all dimensions: finding fewer takes longer
 N_SCALE_PAIRS = 4_000
 SUSPECT_RATIO = 3.0
-_LAST_NUMBER = re.compile(r"^(.*?)(\d{1,15})(\D*)$")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -238,7 +236,7 @@ def group_near_identical(samples: SampleSet, space: str) -> NearIdentical:
     for one, (pairs, distances) in zip(found, in_bursts, strict=True):
         near = one.pairs[one.distances <= limit]
         joined = np.concatenate([near, pairs[distances <= burst_limit]])
-        codes = _components(joined, len(one.rows))
+        codes = components(joined, len(one.rows))
         sizes = np.bincount(codes)
         if sizes.max(initial=0) > max(SMALL_GROUP, MAX_SHARE * len(one.rows)):
             n_refused += int(sizes[sizes > 1].sum())
@@ -304,22 +302,11 @@ class _ClassPairs:
 
     def neighbours(self, dataset: Dataset) -> tuple[IntArray, AnyArray]:
         """Return pairs of images whose file names follow each other [p, 2], and their distances [p]."""
-        keys = dataset.table.column("key").take(pa.array(self.rows)).to_pylist()
-        places = dataset.locations(self.rows)
-        # A key without an ending is the number of a row, which says nothing about when an image was taken.
-        files = [
-            place or (key if "." in key else "") for place, key in zip(places, keys, strict=True)
-        ]
-        names = [_LAST_NUMBER.match(file) for file in files]
-        known = [place for place, name in enumerate(names) if name is not None]
-        if len(known) < MIN_IMAGES:
+        files = NamedFiles.of(dataset, self.rows, most=len(self.rows))
+        if files is None:
             return np.zeros((0, 2), dtype=np.int64), np.zeros(0)
-        frames = [(name.group(1), name.group(3)) for name in names if name is not None]
-        codes = np.unique(np.array(["\0".join(frame) for frame in frames]), return_inverse=True)[1]
-        numbers = np.array([int(name.group(2)) for name in names if name is not None])
-        order = np.lexsort((numbers, codes))
-        follows = (np.diff(codes[order]) == 0) & (np.diff(numbers[order]) == 1)
-        listed = np.array(known)[order]
+        follows = (np.diff(files.frames) == 0) & (np.diff(files.numbers) == 1)
+        listed = np.searchsorted(self.rows, files.rows)
         pairs = np.stack([listed[:-1][follows], listed[1:][follows]], axis=1)
         return pairs, _distances(self.unit, pairs) / self.scale
 
@@ -402,14 +389,6 @@ def _limit(distances: AnyArray) -> float:
     return 0.0
 
 
-def _components(pairs: IntArray, n_rows: int) -> IntArray:
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    edges = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(n_rows, n_rows))
-    return np.asarray(connected_components(edges, directed=False)[1], dtype=np.int64)
-
-
 def _group(dataset: Dataset, firsts: IntArray, warning: str) -> NearIdentical:
     sizes = np.bincount(firsts, minlength=len(firsts))[firsts]
     rows = np.flatnonzero(sizes > 1)
@@ -417,14 +396,11 @@ def _group(dataset: Dataset, firsts: IntArray, warning: str) -> NearIdentical:
         return NearIdentical(dataset=dataset, warning=warning)
     ids = dataset.table.column("sample_id").take(pa.array(firsts, mask=sizes <= 1))
     units, inverse = np.unique(firsts[rows], return_inverse=True)
-    lowest, highest = np.full(len(units), 127), np.full(len(units), -1)
-    np.minimum.at(lowest, inverse, dataset.splits[rows])
-    np.maximum.at(highest, inverse, dataset.splits[rows])
     return NearIdentical(
         dataset=dataset.with_groups(ids.combine_chunks()),
         n_images=len(rows),
         n_groups=len(units),
-        n_across_splits=int(np.sum(lowest < highest)),
+        n_across_splits=n_across_splits(inverse, dataset.splits[rows]),
         warning=warning,
     )
 

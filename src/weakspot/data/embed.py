@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, TypeAlias
 
@@ -91,15 +91,6 @@ PreparedArrays: TypeAlias = Mapping[int, AnyArray]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class LoadedImage:
-    """An image ready for models, or why there is none."""
-
-    position: int
-    arrays: PreparedArrays = field(default_factory=dict)
-    unreadable: UnreadableImage | None = None
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
 class ImageBatch:
     """What models give for consecutive images.
 
@@ -124,27 +115,29 @@ class ImageWork:
 
     models: tuple[ImageModel, ...]
 
-    def prepare(self, item: ImageRequest) -> LoadedImage:
+    def prepare(self, item: ImageRequest) -> tuple[int, PreparedArrays | UnreadableImage]:
+        """Return the number of an image, and the image ready for models, or why there is none."""
         try:
             data = read_location(item.location)
             if item.content_hash is not None and content_hash(data) != item.content_hash:
                 detail = "The file holds another image than when it was ingested; ingest again."
-                return _unreadable(item, CHANGED, detail)
+                return item.position, _unreadable(item, CHANGED, detail)
             arrays, _ = prepare_for(self.models, item.models, data)
         except (UnreadableLocationError, UnreadableImageError) as error:
-            return _unreadable(item, error.reason, error.detail)
-        return LoadedImage(position=item.position, arrays=arrays)
+            return item.position, _unreadable(item, error.reason, error.detail)
+        return item.position, arrays
 
-    def run(self, ready: Sequence[LoadedImage]) -> ImageBatch:
+    def run(self, ready: Sequence[tuple[int, PreparedArrays | UnreadableImage]]) -> ImageBatch:
         """Return the answers to those that could be read.
 
         Raises:
             ModelError: if a model gives something else than it should.
         """
+        arrays = [{} if isinstance(image, UnreadableImage) else image for _, image in ready]
         return ImageBatch(
-            positions=np.array([image.position for image in ready], dtype=np.int64),
-            answers=answer_all(self.models, [image.arrays for image in ready]),
-            unreadable=tuple(image.unreadable for image in ready if image.unreadable is not None),
+            positions=np.array([position for position, _ in ready], dtype=np.int64),
+            answers=answer_all(self.models, arrays),
+            unreadable=tuple(image for _, image in ready if isinstance(image, UnreadableImage)),
         )
 
 
@@ -287,11 +280,10 @@ def count_reasons(unreadable: Sequence[UnreadableImage]) -> str:
     )
 
 
-def _unreadable(request: ImageRequest, reason: str, detail: str) -> LoadedImage:
-    unreadable = UnreadableImage(
+def _unreadable(request: ImageRequest, reason: str, detail: str) -> UnreadableImage:
+    return UnreadableImage(
         position=request.position, location=request.location, reason=reason, detail=detail
     )
-    return LoadedImage(position=request.position, unreadable=unreadable)
 
 
 def _lost_batch(request: ImageRequest, *, n_models: int) -> ImageBatch:
@@ -299,7 +291,7 @@ def _lost_batch(request: ImageRequest, *, n_models: int) -> ImageBatch:
     return ImageBatch(
         positions=np.array([request.position], dtype=np.int64),
         answers=((),) * n_models,
-        unreadable=(lost.unreadable,) if lost.unreadable is not None else (),
+        unreadable=(lost,),
     )
 
 

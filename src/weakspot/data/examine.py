@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from weakspot.core.dataset import ExaminedSample, QuarantinedSample, RawSample
+from weakspot.core.dataset import ExaminedSample, RawSample
 from weakspot.data.boxes import BOX_REASONS
 from weakspot.data.images import (
     UNREADABLE_REASONS,
@@ -21,7 +21,7 @@ from weakspot.data.images import (
 from weakspot.data.locations import (
     UNREACHABLE_REASONS,
     UnreadableLocationError,
-    read_anew,
+    read_stamped,
     stamp_of,
 )
 from weakspot.data.remote import is_web
@@ -35,10 +35,8 @@ Look = Callable[[bytes, str], DecodedImage | None]
 """Takes an encoded image and its content hash; gives the image if it decoded it, whatever the scale."""
 
 
-def examine(
-    sample: RawSample | ExaminedSample, look: Look | None = None
-) -> ExaminedSample | QuarantinedSample:
-    """Read and decode the image of a sample; never raises for a bad one. Can run in many threads.
+def examine(sample: RawSample | ExaminedSample, look: Look | None = None) -> "Examined":
+    """Read and decode the image of a sample; never raises for a bad one, which is set aside. Can run in many threads.
 
     A sample without an image is hashed over its key, labels and predictions. One that was examined before stays as it is.
 
@@ -50,11 +48,9 @@ def examine(
     return sample if isinstance(sample, ExaminedSample) else _examine(sample, look)
 
 
-def _examine(raw: RawSample, look: Look | None) -> ExaminedSample | QuarantinedSample:
+def _examine(raw: RawSample, look: Look | None) -> "Examined":
     if raw.reason:
-        return QuarantinedSample(
-            key=raw.key, location=raw.location, reason=raw.reason, detail=raw.detail
-        )
+        return raw
     if raw.location is None and raw.data is None:
         return ExaminedSample(raw=raw, content_hash=_hash_without_image(raw))
     try:
@@ -64,13 +60,9 @@ def _examine(raw: RawSample, look: Look | None) -> ExaminedSample | QuarantinedS
         digest = content_hash(data)
         decoded = (look and look(data, digest)) or decode_image(data, image_side=_EXAMINED_SIDE)
     except (UnreadableLocationError, UnreadableImageError) as error:
-        return QuarantinedSample(
-            key=raw.key, location=raw.location, reason=error.reason, detail=error.detail
-        )
+        return raw.set_aside(error.reason, error.detail)
     except MemoryError:
-        return QuarantinedSample(
-            key=raw.key, location=raw.location, reason="too-large", detail="Memory did not suffice."
-        )
+        return raw.set_aside("too-large", "Memory did not suffice.")
     return ExaminedSample(
         raw=raw if stamp == raw.stamp else replace(raw, stamp=stamp),
         content_hash=digest,
@@ -84,8 +76,8 @@ def _examine(raw: RawSample, look: Look | None) -> ExaminedSample | QuarantinedS
 def _read(location: str, stamp: str | None) -> tuple[bytes, str | None]:
     """Return the bytes and their stamp, which is always that of before: what changes meanwhile will be found out next time."""
     told = stamp if stamp is not None or is_web(location) else stamp_of(location)
-    content = read_anew(location)
-    return content.data, told or content.stamp
+    data, stamp_now = read_stamped(location)
+    return data, told or stamp_now
 
 
 def _hash_without_image(raw: RawSample) -> str:
@@ -94,7 +86,8 @@ def _hash_without_image(raw: RawSample) -> str:
     return content_hash(json.dumps(said, ensure_ascii=False).encode("utf-8", "surrogatepass"))
 
 
-Examined = ExaminedSample | QuarantinedSample
+Examined = ExaminedSample | RawSample
+"""An examined sample, or a raw one that was set aside, with the reason."""
 
 EXAMINED_SCHEMA = pa.schema(
     [
@@ -129,13 +122,8 @@ def examined_table(samples: Sequence[Examined]) -> pa.Table:
 
 
 def _row(sample: Examined) -> dict[str, object]:
-    if isinstance(sample, QuarantinedSample):
-        return {
-            "key": sample.key,
-            "location": sample.location,
-            "reason": sample.reason,
-            "detail": sample.detail,
-        }
+    if isinstance(sample, RawSample):
+        return {name: getattr(sample, name) for name in ("key", "location", "reason", "detail")}
     raw = sample.raw
     return {
         "key": raw.key,

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -150,14 +150,12 @@ class GroupsSeen:
 
     choice: GroupChoice = field(default_factory=lambda: GroupChoice(kind="none"))
     names: dict[str, int] = field(default_factory=dict)
-    _codes: list[AnyArray | None] = field(default_factory=list)
-    _lengths: list[int] = field(default_factory=list)
+    _parts: "SampleParts" = field(default_factory=list)
 
     def observe(self, part: pa.Table) -> None:
         """Look at the samples of one part."""
         found = self.choice.names(part)
-        self._lengths.append(part.num_rows)
-        self._codes.append(None if found is None else self._number(found))
+        self._parts.append(part.num_rows if found is None else self._number(found))
 
     def _number(self, names: pa.Array) -> AnyArray:
         encoded = names.dictionary_encode()
@@ -169,14 +167,7 @@ class GroupsSeen:
 
     def codes(self) -> AnyArray | None:
         """Return the number of every sample's group, -1 on its own [n]; None if no sample names one. Empties the parts."""
-        if not self.names:
-            return None
-        parts = [
-            np.full(length, ON_ITS_OWN, dtype=np.int32) if part is None else part
-            for part, length in zip(self._codes, self._lengths, strict=True)
-        ]
-        self._codes.clear()
-        return np.concatenate(parts)
+        return _joined(self._parts, ON_ITS_OWN, np.int32) if self.names else None
 
     def why_not(self, codes: AnyArray) -> str:
         """Return why groups that nobody told of are not taken for objects; empty if they are."""
@@ -213,12 +204,18 @@ class NamedGroups:
     def counts(self, splits: AnyArray) -> Iterator[int]:
         """Yield groups of several samples, samples in them, and groups that are in several splits."""
         _, inverse, sizes = np.unique(self.first_rows, return_inverse=True, return_counts=True)
-        lowest, highest = np.full(len(sizes), 127), np.full(len(sizes), -1)
-        np.minimum.at(lowest, inverse, splits)
-        np.maximum.at(highest, inverse, splits)
         yield int(np.sum(sizes > 1))
         yield int(sizes[sizes > 1].sum())
-        yield int(np.sum(lowest < highest))
+        yield n_across_splits(inverse, splits)
+
+
+def n_across_splits(groups: IntArray, splits: AnyArray) -> int:
+    """Return how many groups, numbered from 0, are in several splits."""
+    n_groups = int(groups.max(initial=-1)) + 1
+    lowest, highest = np.full(n_groups, 127), np.full(n_groups, -1)
+    np.minimum.at(lowest, groups, splits)
+    np.maximum.at(highest, groups, splits)
+    return int(np.sum(lowest < highest))
 
 
 def named_groups(codes: AnyArray, names: dict[str, int], contents: AnyArray) -> NamedGroups:
@@ -241,63 +238,49 @@ SMALL_BURST = 10
 MAX_BURST_SHARE = 0.1
 
 
-class Bursts(NamedTuple):
-    """Images of a label that one camera took one shortly after the other.
-
-    Args:
-        n_images: images in bursts of several.
-        n_bursts: the bursts.
-        n_dated: images whose moment is known.
-    """
-
-    n_images: int = 0
-    n_bursts: int = 0
-    n_dated: int = 0
+SampleParts = list[AnyArray | int]
+"""What was seen of the samples, part by part; of a part that tells nothing, how many samples it has."""
 
 
-@dataclass(kw_only=True)
-class MomentsSeen:
-    """Moments of all parts that were looked at; eight bytes a sample, and nothing where a part has none."""
-
-    _parts: list[AnyArray | None] = field(default_factory=list)
-    _lengths: list[int] = field(default_factory=list)
-
-    def observe(self, part: pa.Table) -> None:
-        """Look at the samples of one part; parts of earlier versions do not say."""
-        self._lengths.append(part.num_rows)
-        column = part.column("moment") if "moment" in part.column_names else None
-        is_empty = column is None or column.null_count == len(column)
-        self._parts.append(
-            None if column is None or is_empty else np.asarray(pc.fill_null(column, 0))
-        )
-
-    def moments(self) -> AnyArray | None:
-        """Return the moment of every sample, 0 where it is not known [n]; None if it never is. Empties the parts."""
-        if all(part is None for part in self._parts):
-            return None
-        found = [
-            np.zeros(length, dtype=np.int64) if part is None else part
-            for part, length in zip(self._parts, self._lengths, strict=True)
-        ]
-        self._parts.clear()
-        return np.concatenate(found)
+def moments_in(part: pa.Table) -> AnyArray | int:
+    """Return the moments of the samples of one part, 0 where it is not known; parts of earlier versions do not say."""
+    column = part.column("moment") if "moment" in part.column_names else None
+    is_empty = column is None or column.null_count == len(column)
+    return part.num_rows if is_empty else np.asarray(pc.fill_null(column, 0))
 
 
-def find_bursts(moments: AnyArray | None, strata: IntArray, is_evaluated: BoolArray) -> Bursts:
+def all_moments(parts: SampleParts) -> AnyArray | None:
+    """Return the moment of every sample, 0 where it is not known [n]; None if it never is. Empties the parts."""
+    return None if all(isinstance(part, int) for part in parts) else _joined(parts, 0, np.int64)
+
+
+def _joined(parts: SampleParts, fill: int, kind: type[np.generic]) -> AnyArray:
+    whole = np.concatenate(
+        [np.full(part, fill, dtype=kind) if isinstance(part, int) else part for part in parts]
+    )
+    parts.clear()
+    return whole
+
+
+def count_bursts(
+    moments: AnyArray | None, strata: IntArray, is_evaluated: BoolArray
+) -> tuple[int, int, int]:
     """Count bursts among the samples that failures are looked for on.
 
+    A burst is several images of a label that one camera took one shortly after the other.
     A moment that very many share is that of a clock that was never set.
 
     Args:
         moments: when samples were taken and by which camera, 0 where it is not known [n]; None if it never is.
         strata: number of every sample's labels [n].
         is_evaluated: which samples count [n].
+
+    Returns:
+        images in bursts, bursts, and images whose moment is known.
     """
-    if moments is None:
-        return Bursts()
-    rows = np.flatnonzero(is_evaluated & (moments > 0))
-    if not len(rows):
-        return Bursts()
+    rows = np.flatnonzero(is_evaluated & (moments > 0)) if moments is not None else ()
+    if moments is None or not len(rows):
+        return 0, 0, 0
     cameras, seconds = moments[rows] & ((1 << CAMERA_BITS) - 1), moments[rows] >> CAMERA_BITS
     order = np.lexsort((seconds, cameras, strata[rows]))
     _, kinds = np.unique(strata[rows], return_inverse=True)
@@ -309,12 +292,11 @@ def find_bursts(moments: AnyArray | None, strata: IntArray, is_evaluated: BoolAr
     sizes = np.diff(np.append(np.flatnonzero(begins), len(rows)))
     own = np.bincount(ordered[0])[ordered[0][begins]]
     is_burst = (sizes > 1) & (sizes <= np.maximum(SMALL_BURST, MAX_BURST_SHARE * own))
-    return Bursts(int(sizes[is_burst].sum()), int(is_burst.sum()), len(rows))
+    return int(sizes[is_burst].sum()), int(is_burst.sum()), len(rows)
 
 
-def burst_sentence(bursts: Bursts) -> str:
+def burst_sentence(n_images: int, n_bursts: int, n_dated: int) -> str:
     """Return what is to be said of bursts, empty if there are hardly any."""
-    n_images, n_bursts, n_dated = bursts
     if n_images < SMALL_BURST:
         return ""
     return (
@@ -366,8 +348,8 @@ class NamedFiles:
     prefixes: tuple[str, ...]
 
     @classmethod
-    def of(cls, dataset: Dataset, rows: IntArray) -> "NamedFiles | None":
-        """Return the files among the rows whose name has a number, None if they are few."""
+    def of(cls, dataset: Dataset, rows: IntArray, *, most: int) -> "NamedFiles | None":
+        """Return the first files among the rows whose name has a number, None if they are few."""
         found = [
             (row, name)
             for row, file in zip(rows.tolist(), _files(dataset, rows), strict=True)
@@ -378,7 +360,7 @@ class NamedFiles:
         around = [f"{name.group(1)}\0{name.group(3)}" for _, name in found]
         names, frames = np.unique(np.array(around), return_inverse=True)
         numbers = np.array([int(name.group(2)) for _, name in found])
-        order = np.lexsort((numbers, frames))[:MAX_IMAGES]
+        order = np.lexsort((numbers, frames))[:most]
         return cls(
             rows=np.array([row for row, _ in found])[order],
             frames=frames[order],
@@ -499,7 +481,7 @@ def _evaluated(samples: SampleSet, space: str | None) -> Iterator[IntArray]:
 
 
 def _look(samples: SampleSet, rows: IntArray, space: str | None) -> _Seen | None:
-    files = NamedFiles.of(samples.dataset, rows)
+    files = NamedFiles.of(samples.dataset, rows, most=MAX_IMAGES)
     if files is None:
         return None
     places = files.neighbours
@@ -533,15 +515,19 @@ def _values(samples: SampleSet, rows: IntArray, space: str | None) -> FloatArray
 
 def _count_runs(linked: IntArray) -> tuple[int, int]:
     """Return how many rows are linked to others, and how many runs they form."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
     rows, places = np.unique(linked, return_inverse=True)
     if not len(rows):
         return 0, 0
-    first, second = places.reshape(linked.shape).T
-    edges = coo_array((np.ones(len(first)), (first, second)), shape=(len(rows), len(rows)))
-    return len(rows), int(connected_components(edges, directed=False)[0])
+    return len(rows), int(components(places.reshape(linked.shape), len(rows)).max()) + 1
+
+
+def components(pairs: IntArray, n_rows: int) -> IntArray:
+    """Return the number of the component that each of some places [n] belongs to, given the pairs that are linked [p, 2]."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    edges = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(n_rows, n_rows))
+    return np.asarray(connected_components(edges, directed=False)[1], dtype=np.int64)
 
 
 def _line(seen: Sequence[NamedFiles]) -> str:

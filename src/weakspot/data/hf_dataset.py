@@ -1,12 +1,10 @@
 """A Hugging Face data set: a folder saved by `datasets`, a folder of Parquet or Arrow shards, or a name on the hub."""
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
-from weakspot.core.dataset import RawSample, Split
 from weakspot.core.errors import DataError, MissingExtraError, UnavailableError
 from weakspot.data.locations import (
     file_facts,
@@ -18,7 +16,8 @@ from weakspot.data.locations import (
     shown_location,
 )
 from weakspot.data.source import Problems, fingerprint_of_listing, parse_split, split_of_file_name
-from weakspot.data.table_source import TablePart, TableSamples, open_table
+from weakspot.data.table_source import TableSource, open_table
+from weakspot.data.tables import TableFile
 
 SHARD_EXTENSIONS = (".parquet", ".arrow")
 _DICT_FILE, _STATE_FILE = "dataset_dict.json", "state.json"
@@ -30,56 +29,37 @@ def is_saved_folder(location: str) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class HfDatasetSource:
-    """Rows of a Hugging Face data set; the library `datasets` is needed only for names on the hub.
+class HfDatasetSource(TableSource):
+    """Rows of a Hugging Face data set; the library `datasets` is needed only for names on the hub."""
 
-    Args:
-        location: a folder, or a name on the hub.
-        columns: role to column name, where names and features do not tell.
-        default_split: split of rows when no file or folder names one.
-    """
-
-    kind: ClassVar[str] = "hf-dataset"
-    location: str
-    columns: Mapping[str, str] = field(default_factory=dict)
-    default_split: Split | None = None
+    kind = "hf-dataset"
 
     def fingerprint(self) -> str:
-        facts = (file_facts(part.table.location) for part in self.table.parts)
-        names = [part.name for part in self.table.parts]
+        facts = (file_facts(part.location) for part in self.parts)
+        names = [part.name for part in self.parts]
         return fingerprint_of_listing(
             facts, self.kind, names, dict(self.columns), self.default_split
         )
 
-    def count(self) -> int:
-        return self.table.n_samples
-
-    def read(self, start: int = 0) -> Iterator[RawSample]:
-        return self.table.read(start)
-
     @cached_property
-    def table(self) -> TableSamples:
-        shards = self._shards()
+    def parts(self) -> tuple[TableFile, ...]:
         problems = Problems()
-        parts = tuple(
-            self._part(location, name, split, problems) for location, name, split in shards
-        )
+        parts = []
+        for location, name, split_name in self._shards():
+            split = parse_split(split_name) if split_name else split_of_file_name(name)
+            if split is None and split_name and self.default_split is None:
+                problems.add(f"The split {split_name!r} is unknown.")
+            parts.append(open_table(location, name=name, split=split))
         problems.raise_if_any(
             what="The splits of the data set are unclear.",
             where=shown_location(self.location),
             fix="Rename them to train, validation, test, pool or synthetic, or give a default split.",
         )
-        return TableSamples(
-            where=self.location, parts=parts, columns=self.columns, default_split=self.default_split
-        )
+        return tuple(parts)
 
-    def _part(
-        self, location: str, name: str, split_name: str | None, problems: Problems
-    ) -> TablePart:
-        split = parse_split(split_name) if split_name else split_of_file_name(name)
-        if split is None and split_name and self.default_split is None:
-            problems.add(f"The split {split_name!r} is unknown.")
-        return TablePart(table=open_table(location), name=name, split=split)
+    @cached_property
+    def _known_names(self) -> None:
+        """Return none: the files themselves name their classes."""
 
     def _shards(self) -> list[tuple[str, str, str | None]]:
         if not is_folder(self.location):
@@ -135,7 +115,7 @@ def _save(root: str, split: str | None) -> list[tuple[str, str, str | None]]:
 
 def _json_file(location: str) -> dict[str, Any]:
     try:
-        stored = json.loads(read_anew(location).data)
+        stored = json.loads(read_anew(location))
     except ValueError as error:
         raise DataError(
             "The file is not JSON.", where=shown_location(location), fix="Save the data set again."

@@ -8,15 +8,13 @@ for large images before anything can be checked, and tries readers (EPS, for exa
 
 import hashlib
 import importlib
-import io
 import re
 import struct
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from io import BytesIO
-from typing import Literal
 
 import numpy as np
 from PIL import Image, ImageFile, JpegImagePlugin
@@ -33,42 +31,32 @@ class QuietJpegFile(JpegImagePlugin.JpegImageFile):
         return
 
 
-@dataclass(frozen=True, kw_only=True)
-class ImageFormat:
-    """One format that can be opened.
+_READERS: dict[str, tuple[str, str]] = {
+    "JPEG": ("weakspot.data.images", "QuietJpegFile"),
+    "PNG": ("PIL.PngImagePlugin", "PngImageFile"),
+    "GIF": ("PIL.GifImagePlugin", "GifImageFile"),
+    "BMP": ("PIL.BmpImagePlugin", "BmpImageFile"),
+    "TIFF": ("PIL.TiffImagePlugin", "TiffImageFile"),
+    "JPEG 2000": ("PIL.Jpeg2KImagePlugin", "Jpeg2KImageFile"),
+    "PPM": ("PIL.PpmImagePlugin", "PpmImageFile"),
+    "WebP": ("PIL.WebPImagePlugin", "WebPImageFile"),
+    "AVIF": ("PIL.AvifImagePlugin", "AvifImageFile"),
+}
+"""Module and class of the reader of every format that can be opened."""
 
-    Args:
-        name: how people call it.
-        reader: module and class of the reader.
-    """
-
-    name: str
-    reader: tuple[str, str]
-
-
-_JPEG = ImageFormat(name="JPEG", reader=("weakspot.data.images", "QuietJpegFile"))
-_PNG = ImageFormat(name="PNG", reader=("PIL.PngImagePlugin", "PngImageFile"))
-_GIF = ImageFormat(name="GIF", reader=("PIL.GifImagePlugin", "GifImageFile"))
-_BMP = ImageFormat(name="BMP", reader=("PIL.BmpImagePlugin", "BmpImageFile"))
-_TIFF = ImageFormat(name="TIFF", reader=("PIL.TiffImagePlugin", "TiffImageFile"))
-_JPEG2000 = ImageFormat(name="JPEG 2000", reader=("PIL.Jpeg2KImagePlugin", "Jpeg2KImageFile"))
-_PPM = ImageFormat(name="PPM", reader=("PIL.PpmImagePlugin", "PpmImageFile"))
-_WEBP = ImageFormat(name="WebP", reader=("PIL.WebPImagePlugin", "WebPImageFile"))
-_AVIF = ImageFormat(name="AVIF", reader=("PIL.AvifImagePlugin", "AvifImageFile"))
-
-_BY_START: tuple[tuple[bytes, ImageFormat], ...] = (
-    (b"\xff\xd8\xff", _JPEG),
-    (b"\x89PNG\r\n\x1a\n", _PNG),
-    (b"GIF87a", _GIF),
-    (b"GIF89a", _GIF),
-    (b"BM", _BMP),
-    (b"II*\x00", _TIFF),
-    (b"MM\x00*", _TIFF),
-    (b"II+\x00", _TIFF),
-    (b"MM\x00+", _TIFF),
-    (b"\xff\x4f\xff\x51", _JPEG2000),
-    (b"\x00\x00\x00\x0cjP  \r\n\x87\n", _JPEG2000),
-    *((b"P" + digit, _PPM) for digit in (b"1", b"2", b"3", b"4", b"5", b"6", b"f", b"F")),
+_BY_START: tuple[tuple[bytes, str], ...] = (
+    (b"\xff\xd8\xff", "JPEG"),
+    (b"\x89PNG\r\n\x1a\n", "PNG"),
+    (b"GIF87a", "GIF"),
+    (b"GIF89a", "GIF"),
+    (b"BM", "BMP"),
+    (b"II*\x00", "TIFF"),
+    (b"MM\x00*", "TIFF"),
+    (b"II+\x00", "TIFF"),
+    (b"MM\x00+", "TIFF"),
+    (b"\xff\x4f\xff\x51", "JPEG 2000"),
+    (b"\x00\x00\x00\x0cjP  \r\n\x87\n", "JPEG 2000"),
+    *((b"P" + digit, "PPM") for digit in (b"1", b"2", b"3", b"4", b"5", b"6", b"f", b"F")),
 )
 _AVIF_BRANDS = (b"avif", b"avis")
 _UNSUPPORTED_BRANDS = (b"heic", b"heix", b"hevc", b"hevx", b"heim", b"heis", b"mif1", b"msf1")
@@ -87,19 +75,19 @@ _UNSUPPORTED_BY_START: tuple[tuple[bytes, str], ...] = (
 _DICOM_MARK_AT = 128
 
 
-def sniff_format(data: bytes) -> ImageFormat | None:
+def sniff_format(data: bytes) -> str | None:
     """Return the format whose mark the data starts with, or None.
 
-    >>> sniff_format(b"GIF89a...").name
+    >>> sniff_format(b"GIF89a...")
     'GIF'
     """
     for start, found in _BY_START:
         if data.startswith(start):
             return found
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        return _WEBP
+        return "WebP"
     if data[4:8] == b"ftyp" and data[8:12] in _AVIF_BRANDS:
-        return _AVIF
+        return "AVIF"
     return None
 
 
@@ -116,9 +104,9 @@ def sniff_unsupported(data: bytes) -> str | None:
 
 
 @cache
-def reader_class(found: ImageFormat) -> type[ImageFile.ImageFile] | None:
+def reader_class(form: str) -> type[ImageFile.ImageFile] | None:
     """Return the reader of a format, or None when this Pillow was built without it."""
-    module, name = found.reader
+    module, name = _READERS[form]
     try:
         reader: type[ImageFile.ImageFile] = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError):
@@ -203,41 +191,35 @@ def moment_of(exif: bytes) -> int:
     Args:
         exif: the EXIF block, with or without its header.
     """
-    block = exif[6:] if exif.startswith(b"Exif\x00\x00") else exif
-    order = {b"II": "<", b"MM": ">"}.get(block[:2])
-    if order is None:
-        return 0
     try:
+        block, order = _block_of(exif)
         (start,) = struct.unpack_from(order + "I", block, 4)
-        first = _entries(block, order, start)
-        inner = _entries(block, order, int.from_bytes(first[_EXIF_TAG][1], _byte_order(order)))
-        taken = _text(block, order, inner[_TAKEN_TAG])
+        first = {tag: (count, value) for tag, _, count, value in _entries(block, order, start)}
+        (inside,) = struct.unpack(order + "I", first[_EXIF_TAG][1])
+        inner = {tag: (count, value) for tag, _, count, value in _entries(block, order, inside)}
+        taken = _text(block, order, *inner[_TAKEN_TAG])
         seconds = int(datetime.strptime(taken, "%Y:%m:%d %H:%M:%S").replace(tzinfo=UTC).timestamp())
     except (struct.error, KeyError, ValueError, OverflowError):
         return 0
-    camera = _text(block, order, first[_MODEL_TAG]) if _MODEL_TAG in first else ""
+    camera = _text(block, order, *first[_MODEL_TAG]) if _MODEL_TAG in first else ""
     digest = hashlib.blake2b(camera.encode("utf-8", "replace"), digest_size=CAMERA_BITS // 8)
     return max(seconds, 0) << CAMERA_BITS | int.from_bytes(digest.digest(), "big")
 
 
-def _byte_order(order: str) -> Literal["little", "big"]:
-    return "little" if order == "<" else "big"
+def _block_of(exif: bytes) -> tuple[bytes, str]:
+    """Return the block without its header, and its byte order as `struct` writes it; a KeyError if it is none."""
+    block = exif.removeprefix(b"Exif\x00\x00")
+    return block, {b"II": "<", b"MM": ">"}[block[:2]]
 
 
-def _entries(block: bytes, order: str, start: int) -> dict[int, tuple[int, bytes]]:
-    """Return count and the four bytes that hold or point to the value, by tag."""
+def _entries(block: bytes, order: str, start: int) -> Iterator[tuple[int, int, int, bytes]]:
+    """Yield tag, kind, count and the four bytes that hold or point to the value."""
     (n_entries,) = struct.unpack_from(order + "H", block, start)
-    found = {}
     for number in range(n_entries):
-        tag, _, count, value = struct.unpack_from(
-            order + "HHI4s", block, start + 2 + number * _ENTRY_BYTES
-        )
-        found[tag] = count, value
-    return found
+        yield struct.unpack_from(order + "HHI4s", block, start + 2 + number * _ENTRY_BYTES)
 
 
-def _text(block: bytes, order: str, entry: tuple[int, bytes]) -> str:
-    count, value = entry
+def _text(block: bytes, order: str, count: int, value: bytes) -> str:
     if count >= _SHORTEST_HELD:
         (start,) = struct.unpack(order + "I", value)
         value = block[start : start + count]
@@ -277,29 +259,19 @@ def orientation_of(image: Image.Image) -> int:
     return UPRIGHT
 
 
-def is_sideways(orientation: int) -> bool:
-    return orientation in _SIDEWAYS
-
-
 def upright(image: Image.Image, orientation: int) -> Image.Image:
     return image if orientation not in _FOLDS else image.transpose(_FOLDS[orientation])
 
 
 def _exif_orientation(exif: bytes) -> int | None:
-    block = exif[6:] if exif.startswith(b"Exif\x00\x00") else exif
-    order = {b"II": "<", b"MM": ">"}.get(block[:2])
-    if order is None:
-        return None
     try:
+        block, order = _block_of(exif)
         (directory,) = struct.unpack_from(order + "I", block, 4)
-        (n_entries,) = struct.unpack_from(order + "H", block, directory)
-        for number in range(n_entries):
-            tag, kind, _, value = struct.unpack_from(
-                order + "HHIH", block, directory + 2 + number * _ENTRY_BYTES
-            )
+        for tag, kind, _, value in _entries(block, order, directory):
             if tag == _ORIENTATION_TAG:
-                return value if kind == _SHORT and UPRIGHT <= value <= max(_FOLDS) else None
-    except struct.error:
+                (told,) = struct.unpack_from(order + "H", value)
+                return told if kind == _SHORT and UPRIGHT <= told <= max(_FOLDS) else None
+    except (struct.error, KeyError):
         return None
     return None
 
@@ -388,9 +360,7 @@ def decode_for_sides(data: bytes, sides: Collection[int | None]) -> dict[int | N
     return {side: made[scale] for side, scale in scales.items()}
 
 
-def _decode(
-    image: ImageFile.ImageFile, found: ImageFormat, data: bytes, scale: int
-) -> DecodedImage:
+def _decode(image: ImageFile.ImageFile, found: str, data: bytes, scale: int) -> DecodedImage:
     width, height = image.size
     if width * height > PIXEL_LIMIT:
         raise UnreadableImageError(
@@ -401,22 +371,22 @@ def _decode(
     if scale > 1:
         image.draft(image.mode, (max(1, width // scale), max(1, height // scale)))
     loaded = _load(image, found, data)
-    if found.name != "JPEG":
+    if found != "JPEG":
         width, height = loaded.size
-    orientation = UPRIGHT if found.name == "TIFF" else orientation_of(image)
+    orientation = UPRIGHT if found == "TIFF" else orientation_of(image)
     rgb, mode_notes = to_rgb(loaded)
     if orientation != UPRIGHT or turned_by_reader:
         notes += ("exif-rotated",)
     exif = image.info.get("exif")
     return DecodedImage(
         image=upright(rgb, orientation),
-        size=(height, width) if is_sideways(orientation) else (width, height),
+        size=(height, width) if orientation in _SIDEWAYS else (width, height),
         notes=notes + mode_notes,
         moment=moment_of(exif) if isinstance(exif, bytes) else 0,
     )
 
 
-def _open(data: bytes) -> tuple[ImageFile.ImageFile, ImageFormat]:
+def _open(data: bytes) -> tuple[ImageFile.ImageFile, str]:
     if not data:
         raise UnreadableImageError("zero-bytes")
     found = sniff_format(data)
@@ -427,15 +397,15 @@ def _open(data: bytes) -> tuple[ImageFile.ImageFile, ImageFormat]:
         raise UnreadableImageError("not-an-image", f"It starts with {data[:12]!r}.")
     reader = reader_class(found)
     if reader is None:
-        raise UnreadableImageError("unsupported", f"This Pillow was built without {found.name}.")
+        raise UnreadableImageError("unsupported", f"This Pillow was built without {found}.")
     try:
         return reader(BytesIO(data)), found
     except Exception as error:  # on hostile bytes a reader may raise anything
         raise _unreadable(error, found, data) from error
 
 
-def _load(image: ImageFile.ImageFile, found: ImageFormat, data: bytes) -> Image.Image:
-    if found.name == "JPEG" and _is_zero_padded(data):
+def _load(image: ImageFile.ImageFile, found: str, data: bytes) -> Image.Image:
+    if found == "JPEG" and _is_zero_padded(data):
         raise UnreadableImageError(
             "truncated", "JPEG: zeros stand where the rest of the image should be."
         )
@@ -446,8 +416,8 @@ def _load(image: ImageFile.ImageFile, found: ImageFormat, data: bytes) -> Image.
     return image
 
 
-def _unreadable(error: Exception, found: ImageFormat, data: bytes) -> UnreadableImageError:
-    said = f"{found.name}: {str(error) or type(error).__name__}"
+def _unreadable(error: Exception, found: str, data: bytes) -> UnreadableImageError:
+    said = f"{found}: {str(error) or type(error).__name__}"
     if isinstance(
         error, (MemoryError, Image.DecompressionBombError, Image.DecompressionBombWarning)
     ):
@@ -457,8 +427,8 @@ def _unreadable(error: Exception, found: ImageFormat, data: bytes) -> Unreadable
     return UnreadableImageError("damaged", said)
 
 
-def _ends_early(said: str, found: ImageFormat, data: bytes) -> bool:
-    if found.name == "WebP":
+def _ends_early(said: str, found: str, data: bytes) -> bool:
+    if found == "WebP":
         return len(data) < int.from_bytes(data[4:8], "little") + 8
     return any(
         word in said
@@ -478,8 +448,8 @@ def _is_zero_padded(data: bytes) -> bool:
     return data.endswith(_ZERO_TAIL) and b"\xff\xd9" not in data[data.rfind(b"\xff\xda") :]
 
 
-def _frame_notes(image: ImageFile.ImageFile, found: ImageFormat) -> tuple[str, ...]:
-    if found.name == "JPEG":
+def _frame_notes(image: ImageFile.ImageFile, found: str) -> tuple[str, ...]:
+    if found == "JPEG":
         return ()
     try:
         has_more = bool(getattr(image, "is_animated", False))
@@ -487,17 +457,17 @@ def _frame_notes(image: ImageFile.ImageFile, found: ImageFormat) -> tuple[str, .
         has_more = True
     if not has_more:
         return ()
-    return ("multi-page",) if found.name == "TIFF" else ("animated",)
+    return ("multi-page",) if found == "TIFF" else ("animated",)
 
 
-def _turned_by_reader(image: ImageFile.ImageFile, found: ImageFormat) -> bool:
-    tags = getattr(image, "tag_v2", {}) if found.name == "TIFF" else {}
+def _turned_by_reader(image: ImageFile.ImageFile, found: str) -> bool:
+    tags = getattr(image, "tag_v2", {}) if found == "TIFF" else {}
     return bool(tags.get(_TIFF_ORIENTATION_TAG, UPRIGHT) != UPRIGHT)
 
 
-def _scale(image: ImageFile.ImageFile, found: ImageFormat, image_side: int | None) -> int:
+def _scale(image: ImageFile.ImageFile, found: str, image_side: int | None) -> int:
     """Return by how much the decoder makes an image smaller so that its shortest side is not below the one that is needed."""
-    if image_side is None or found.name != "JPEG":
+    if image_side is None or found != "JPEG":
         return 1
     shortest = min(image.size)
     return next((scale for scale in _DECODER_SCALES if -(-shortest // scale) >= image_side), 1)
@@ -514,7 +484,7 @@ def jpeg_of(data: bytes, side: int) -> bytes:
     """
     image = decode_image(data, image_side=side).image
     image.thumbnail((side, side))
-    stream = io.BytesIO()
+    stream = BytesIO()
     image.save(stream, format="JPEG", quality=JPEG_QUALITY)
     return stream.getvalue()
 

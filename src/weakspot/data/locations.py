@@ -15,8 +15,9 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
@@ -30,7 +31,6 @@ from weakspot.data.remote import (
     LastingTroubleError,
     RemoteReading,
     TooLargeFileError,
-    Tries,
     file_system,
     is_refusal,
     remote_reading,
@@ -80,12 +80,8 @@ _FIXES = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class ByteRange:
-    """A part of a file."""
-
-    offset: int
-    length: int
+ByteRange = tuple[int, int]
+"""A part of a file: its first byte, and how many follow."""
 
 
 def range_location(location: str, *, offset: int, length: int) -> str:
@@ -101,14 +97,12 @@ def split_range(location: str) -> tuple[str, ByteRange | None]:
     """Return the location without its range, and the range.
 
     >>> split_range("shard.tar#bytes=512-9000")
-    ('shard.tar', ByteRange(offset=512, length=9000))
+    ('shard.tar', (512, 9000))
     """
     found = _RANGE.search(location)
     if found is None:
         return location, None
-    return location[: found.start()], ByteRange(
-        offset=int(found.group(1)), length=int(found.group(2))
-    )
+    return location[: found.start()], (int(found.group(1)), int(found.group(2)))
 
 
 def is_local(location: str) -> bool:
@@ -158,19 +152,6 @@ def parent_location(location: str) -> str:
     return posixpath.dirname(head) + chain + rest
 
 
-@dataclass(frozen=True, kw_only=True)
-class Content:
-    """What is at a location.
-
-    Args:
-        data: the bytes.
-        stamp: as long as it stays the same, the bytes do; None where whoever sent them did not tell.
-    """
-
-    data: bytes = field(repr=False)
-    stamp: str | None = None
-
-
 def read_location(location: str) -> bytes:
     """Return the bytes of the image at a location; those of remote ones are kept on this machine, within a bound.
 
@@ -180,38 +161,43 @@ def read_location(location: str) -> bytes:
         UnreadableLocationError: with a reason, when they cannot be read.
         MissingExtraError: if the library of an object store is not installed.
     """
-    return _check(location, is_fresh=False).data
+    return _read_checked(location, is_fresh=False)[0]
 
 
-def read_anew(location: str) -> Content:
+def read_anew(location: str) -> bytes:
     """Return what is at a location now, whatever is kept on this machine, and keep that instead; errors as of `read_location`."""
-    return _check(location, is_fresh=True)
+    return read_stamped(location)[0]
 
 
-def _check(location: str, *, is_fresh: bool) -> Content:
+def read_stamped(location: str) -> tuple[bytes, str | None]:
+    """Return the same with a stamp: as long as it stays the same, the bytes do; None where a server does not tell."""
+    return _read_checked(location, is_fresh=True)
+
+
+def _read_checked(location: str, *, is_fresh: bool) -> tuple[bytes, str | None]:
     where, part = split_range(location)
-    found = (
-        Content(data=_read_local(where, part))
+    data, stamp = (
+        (_read_local(where, part), None)
         if is_local(where)
         else _read_cached(location, is_fresh=is_fresh)
     )
-    if part is not None and len(found.data) < part.length:
+    if part is not None and len(data) < part[1]:
         raise UnreadableLocationError("bad-range", location)
-    return found
+    return data, stamp
 
 
-def _read_cached(location: str, *, is_fresh: bool) -> Content:
+def _read_cached(location: str, *, is_fresh: bool) -> tuple[bytes, str | None]:
     where, part = split_range(location)
     reading = remote_reading()
     has_cache = reading.cache_megabytes > 0 and (remote.is_web(where) or remote.is_cloud(where))
     cache = DiskCache(folder=reading.folder, most_bytes=reading.cache_megabytes * MEGABYTE)
     known = cache.get(location) if has_cache and not is_fresh else None
     if known is not None:
-        return Content(data=known)
-    found = _read_remote(where, part, reading)
-    if has_cache and (part is None or len(found.data) == part.length):
-        cache.put(location, found.data)
-    return found
+        return known, None
+    data, stamp = _read_remote(where, part, reading)
+    if has_cache and (part is None or len(data) == part[1]):
+        cache.put(location, data)
+    return data, stamp
 
 
 def open_location(location: str) -> BinaryIO:
@@ -224,9 +210,7 @@ def open_location(location: str) -> BinaryIO:
         if is_local(location):
             return local_path(location).open("rb")
         if remote.is_web(location):
-            from weakspot.data.remote import open_web_file
-
-            return open_web_file(location, explained)
+            return remote.open_web_file(location, explained)
         system, path = remote.file_system(location)
         return cast("BinaryIO", system.open(path, "rb"))
     except MissingExtraError:
@@ -243,33 +227,31 @@ def _read_local(location: str, part: ByteRange | None) -> bytes:
     most = remote_reading().most_bytes
     try:
         with local_path(location).open("rb") as file:
-            size = os.fstat(file.fileno()).st_size if part is None else part.length
+            size = os.fstat(file.fileno()).st_size if part is None else part[1]
             if size > most:
                 raise TooLargeFileError(f"{size:,} bytes; the limit is {most:,}")
             if part is None:
                 return file.read()
-            file.seek(part.offset)
-            return file.read(part.length)
+            file.seek(part[0])
+            return file.read(part[1])
     except (OSError, ValueError) as error:
         raise explained(error, location) from error
 
 
-def _read_remote(where: str, part: ByteRange | None, reading: RemoteReading) -> Content:
-    offset, length = (0, None) if part is None else (part.offset, part.length)
+def _read_remote(
+    where: str, part: ByteRange | None, reading: RemoteReading
+) -> tuple[bytes, str | None]:
+    offset, length = (0, None) if part is None else part
     try:
         if length is not None and length > reading.most_bytes:
             raise TooLargeFileError(f"{length:,} bytes; the limit is {reading.most_bytes:,}")
         if length == 0:
-            return Content(data=b"")
+            return b"", None
         if remote.is_web(where):
             answer = remote.ask(remote.WebRequest(url=where, offset=offset, length=length))
-            return Content(data=answer.body, stamp=answer.lasting_stamp)
-        data = Tries(location=where, reading=reading).run(
-            lambda seconds: remote.read_bytes(
-                where, offset=offset, length=length, reading=reading, seconds=seconds
-            )
-        )
-        return Content(data=data)
+            return answer.body, answer.lasting_stamp
+        read = partial(remote.read_bytes, where, offset=offset, length=length, reading=reading)
+        return remote.try_again(read, where, reading), None
     except MissingExtraError:
         raise
     except Exception as error:  # every file system of fsspec has errors of its own

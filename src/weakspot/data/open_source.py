@@ -220,11 +220,11 @@ def _open_table(
     )
     if chosen == "predictions":
         return predictions
-    if not predictions.table.has_prediction_column:
+    if not predictions.apparent_roles.has_predictions:
         return manifest
-    if not manifest.table.has_image_column:
+    if manifest.apparent_roles.image is None:
         return predictions
-    n_absent = manifest.table.n_images_absent()
+    n_absent = manifest.n_images_absent()
     return manifest if not n_absent else _without_images(predictions, n_absent)
 
 

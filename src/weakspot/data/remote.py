@@ -32,6 +32,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
 
@@ -153,53 +154,45 @@ class TooLargeFileError(LastingTroubleError):
     """A file has more bytes than an image may have."""
 
 
-class TooSlowError(LastingTroubleError):
-    """The time for a file is over."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Tries:
-    """Attempts at one location.
+def try_again(read: Callable[[float], Given], location: str, reading: RemoteReading) -> Given:
+    """Return what `read(seconds that are left)` gives; lasting errors and the last passing one are raised.
 
     Args:
+        read: one attempt.
         location: which; it decides by how much waits differ from those of others.
         reading: how often, how long.
+
+    Raises:
+        LastingTroubleError: if the time for one location is over.
     """
-
-    location: str
-    reading: RemoteReading
-
-    def run(self, read: Callable[[float], Given]) -> Given:
-        """Return what `read(seconds that are left)` gives; lasting errors and the last passing one are raised.
-
-        Raises:
-            TooSlowError: if the time for one location is over.
-        """
-        end = time.monotonic() + self.reading.seconds
-        for attempt in range(1, self.reading.n_tries + 1):
-            try:
-                return read(max(end - time.monotonic(), 0.001))
-            except _LASTING:
+    end = time.monotonic() + reading.seconds
+    for attempt in range(1, reading.n_tries + 1):
+        try:
+            return read(max(end - time.monotonic(), 0.001))
+        except _LASTING:
+            raise
+        except Exception as error:  # every file system of fsspec has errors of its own
+            if attempt == reading.n_tries or is_refusal(error):
                 raise
-            except Exception as error:  # every file system of fsspec has errors of its own
-                if attempt == self.reading.n_tries or is_refusal(error):
-                    raise
-                wait = self.wait_after(attempt, getattr(error, "wait", None))
-                if time.monotonic() + wait >= end:
-                    raise TooSlowError(
-                        f"{error}; the next try would be too late: {self.reading.seconds:g} s are given"
-                    ) from error
-            time.sleep(wait)
-        raise TooSlowError("it was never tried")
+            wait = wait_after(attempt, location, reading, getattr(error, "wait", None))
+            if time.monotonic() + wait >= end:
+                raise LastingTroubleError(
+                    f"{error}; the next try would be too late: {reading.seconds:g} s are given"
+                ) from error
+        time.sleep(wait)
+    raise LastingTroubleError("it was never tried")
 
-    def wait_after(self, attempt: int, asked: float | None = None) -> float:
-        """Return the seconds to wait after an attempt, counted from 1."""
-        usual = min(self.reading.first_wait * 2.0 ** (attempt - 1), self.reading.longest_wait)
-        digest = hashlib.blake2b(
-            f"{attempt} {self.location}".encode("utf-8", "surrogatepass"), digest_size=2
-        ).digest()
-        spread = usual * (0.5 + int.from_bytes(digest, "big") / 65536)
-        return spread if asked is None else max(asked, spread)
+
+def wait_after(
+    attempt: int, location: str, reading: RemoteReading, asked: float | None = None
+) -> float:
+    """Return the seconds to wait after an attempt, counted from 1."""
+    usual = min(reading.first_wait * 2.0 ** (attempt - 1), reading.longest_wait)
+    digest = hashlib.blake2b(
+        f"{attempt} {location}".encode("utf-8", "surrogatepass"), digest_size=2
+    ).digest()
+    spread = usual * (0.5 + int.from_bytes(digest, "big") / 65536)
+    return spread if asked is None else max(asked, spread)
 
 
 def asked_wait(value: str | None, now: datetime | None = None) -> float | None:
@@ -317,13 +310,11 @@ def ask(request: WebRequest, *, reading: RemoteReading | None = None) -> WebAnsw
         FileNotFoundError: there is nothing at the URL.
         PermissionError: the server refuses.
         TooLargeFileError: it is more than an image may be.
-        TooSlowError: it takes too long.
+        LastingTroubleError: it takes too long.
         OSError: it went wrong each time.
     """
     how = reading or remote_reading()
-    return Tries(location=request.url, reading=how).run(
-        lambda seconds: _ask_once(request, how, seconds)
-    )
+    return try_again(partial(_ask_once, request, how), request.url, how)
 
 
 def _ask_once(request: WebRequest, reading: RemoteReading, seconds: float) -> WebAnswer:
@@ -335,10 +326,8 @@ def _ask_once(request: WebRequest, reading: RemoteReading, seconds: float) -> We
             _answer(request, reading, seconds), get_loop()
         ).result()
     except TimeoutError as error:
-        raise TooSlowError(f"it took longer than {reading.seconds:g} s") from error
-    except httpx.InvalidURL as error:
-        raise LastingTroubleError(str(error)) from error
-    except httpx.UnsupportedProtocol as error:
+        raise LastingTroubleError(f"it took longer than {reading.seconds:g} s") from error
+    except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
         raise LastingTroubleError(str(error)) from error
     except httpx.HTTPError as error:
         raise PassingTroubleError(str(error) or type(error).__name__) from error
@@ -553,13 +542,13 @@ def file_system(location: str) -> tuple[Any, str]:
 
 
 def read_bytes(
-    location: str, *, offset: int, length: int | None, reading: RemoteReading, seconds: float
+    location: str, seconds: float, *, offset: int, length: int | None, reading: RemoteReading
 ) -> bytes:
     """Return the bytes at a location, or a range of them, read once.
 
     Raises:
         TooLargeFileError: it is more than an image may be.
-        TooSlowError: it takes too long.
+        LastingTroubleError: it takes too long.
         Exception: whatever the file system raises.
     """
     system, path = file_system(location)
@@ -598,7 +587,7 @@ def _called_off_in_time(system: Any, path: str, ends: tuple[int, int], seconds: 
             )
         )
     except TimeoutError as error:
-        raise TooSlowError(f"it took longer than {seconds:g} s") from error
+        raise LastingTroubleError(f"it took longer than {seconds:g} s") from error
     except Exception as error:
         # Of an empty file no store gives a range.
         if ends[0] == 0 and _BAD_RANGE.search(str(error)) and system.info(path).get("size") == 0:

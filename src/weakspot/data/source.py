@@ -3,9 +3,10 @@
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
@@ -47,16 +48,21 @@ class SampleSource(Protocol):
         """
 
 
-@runtime_checkable
-class ExaminedSource(SampleSource, Protocol):
-    """A source without any image: nothing has to be read to examine its samples."""
+@dataclass(frozen=True, kw_only=True)
+class ColumnSource:
+    """A place whose samples have columns: what all such sources are told.
 
-    def read_examined(self, start: int = 0) -> Iterator[pa.Table]:
-        """Yield samples from position `start` on as tables of the `EXAMINED_SCHEMA`; they hold what `examine` says of `read`.
+    Args:
+        location: a file, a folder, a pattern or a name.
+        columns: role (`path`, `bytes`, `label`, `labels`, `split`, `prediction`, `predictions`, `probabilities`, `key`) to column
+            name, where the names do not tell.
+        default_split: split of samples that name none.
+    """
 
-        Raises:
-            DataError: as `read`.
-        """
+    kind: ClassVar[str]
+    location: str
+    columns: Mapping[str, str] = field(default_factory=dict)
+    default_split: Split | None = None
 
 
 CONTENT_LIMIT_BYTES = 256 * 1024 * 1024
@@ -150,45 +156,38 @@ _MAX_ROWS_SHOWN = 3
 
 
 @dataclass
-class _Alike:
-    n_found: int = 0
-    first_rows: list[str] = field(default_factory=list)
-
-
-@dataclass
 class Problems:
     """Problems met so far; alike ones are counted together and only the first are kept, so memory stays bounded."""
 
-    _kinds: dict[str, _Alike] = field(default_factory=dict)
+    _counts: Counter[str] = field(default_factory=Counter)
+    _first_rows: dict[str, list[str]] = field(default_factory=dict)
     _n_more: int = 0
 
     def add(self, message: str, *, row: str | None = None) -> None:
-        if message not in self._kinds and len(self._kinds) >= MAX_SHOWN:
+        if message not in self._counts and len(self._counts) >= MAX_SHOWN:
             self._n_more += 1
             return
-        alike = self._kinds.setdefault(message, _Alike())
-        alike.n_found += 1
-        if row is not None and len(alike.first_rows) < _MAX_ROWS_SHOWN:
-            alike.first_rows.append(row)
+        self._counts[message] += 1
+        rows = self._first_rows.setdefault(message, [])
+        if row is not None and len(rows) < _MAX_ROWS_SHOWN:
+            rows.append(row)
 
     def __bool__(self) -> bool:
-        return bool(self._kinds)
+        return bool(self._counts)
 
     def raise_if_any(self, *, what: str, where: str, fix: str | None = None) -> None:
         """Raise one DataError that lists them all."""
-        listed = [_sentence(message, alike) for message, alike in self._kinds.items()]
+        listed = [self._sentence(message) for message in self._counts]
         if self._n_more:
             listed.append(f"and {self._n_more} more like these.")
         raise_all(listed, error=DataError, what=what, where=where, fix=fix)
 
-
-def _sentence(message: str, alike: _Alike) -> str:
-    if not alike.first_rows:
-        return message
-    rows = ", ".join(alike.first_rows)
-    if alike.n_found == len(alike.first_rows):
-        return f"{message} ({rows})"
-    return f"{message} ({alike.n_found} times, first: {rows})"
+    def _sentence(self, message: str) -> str:
+        rows, count = self._first_rows[message], self._counts[message]
+        if not rows:
+            return message
+        more = "" if count == len(rows) else f"{count} times, first: "
+        return f"{message} ({more}{', '.join(rows)})"
 
 
 _SYNTHETIC = SPLIT_ORDER.index(Split.SYNTHETIC)

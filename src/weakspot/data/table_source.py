@@ -6,10 +6,9 @@ A first look at all rows says everything wrong before any work begins.
 import os
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import PurePosixPath
 from typing import ClassVar
 
 import numpy as np
@@ -42,49 +41,35 @@ from weakspot.data.rows import (
     samples_of,
     wider_kind,
 )
-from weakspot.data.source import MAX_SHOWN, Problems, fingerprint_of_files
+from weakspot.data.source import MAX_SHOWN, ColumnSource, Problems, fingerprint_of_files
 from weakspot.data.tables import (
     TABLE_EXTENSIONS,
-    ArrowTable,
-    DelimitedTable,
-    JsonLinesTable,
-    ParquetTable,
     TableBatch,
     TableFile,
     TableHeader,
+    file_extension,
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class Survey:
-    """What the first look found.
-
-    Args:
-        n_rows: rows of every file, in order.
-        metadata_kinds: kind of every free column.
-        probability_names: classes in the order of listed probabilities; None when there are none.
-    """
-
-    n_rows: tuple[int, ...]
-    metadata_kinds: Mapping[str, str | None]
-    probability_names: tuple[str, ...] | None
-
-
-@dataclass
-class Surveyor:
-    """Looks at batch after batch and remembers only what is needed.
+    """What the first look at batch after batch finds; only what is needed is remembered.
 
     Args:
         header: the columns.
         class_names: known names of the classes, in the order of listed probabilities.
         problems: takes what is wrong.
+        n_rows: rows of every file, in order.
+        metadata_kinds: kind of every free column.
+        probability_names: classes in the order of listed probabilities; None when there are none.
     """
 
     header: TableHeader
     class_names: tuple[str, ...] | None
     problems: Problems
     n_rows: list[int] = field(default_factory=list)
-    _kinds: dict[str, str | None] = field(default_factory=dict)
+    metadata_kinds: dict[str, str | None] = field(default_factory=dict)
+    probability_names: tuple[str, ...] | None = None
     _label_kinds: dict[str, str] = field(default_factory=dict)
     _has_only_codes: bool = True
     _largest_code: int = -1
@@ -92,44 +77,34 @@ class Surveyor:
     _classes: frozenset[str] | None = None
     _keys: "array[int]" = field(default_factory=lambda: array("q"))
 
-    def begin_file(self) -> None:
-        self.n_rows.append(0)
-
     def look(self, batch: TableBatch, layout: RowLayout) -> None:
         self.n_rows[-1] = batch.first_row + batch.n_rows
         self._look_at_metadata(batch, layout)
         self._look_at_labels(batch, layout)
         self._look_at_probabilities(batch, layout)
-        keys = self._check_cells(batch, replace(layout, metadata_kinds={}))
+        cells = ParsedCells(batch, layout, self.problems)
+        if layout.roles.image is not None:
+            cells.images()
         if layout.roles.key is not None:
-            self._keys.extend(map(hash, keys))
+            self._keys.extend(map(hash, cells.keys))
 
-    def _check_cells(self, batch: TableBatch, layout: RowLayout) -> list[str]:
-        if layout.roles.image is None:
-            return ParsedCells(batch, layout, self.problems).keys
-        return [sample.key for sample in samples_of(batch, layout, self.problems)]
-
-    def finish(self) -> Survey:
-        """Return what was found; problems of whole columns are noted now."""
+    def finish(self) -> None:
+        """Note problems of whole columns."""
         if len(self._label_kinds) > 1:
             listed = " and ".join(
                 f"{kind}s ({row})" for kind, row in sorted(self._label_kinds.items())
             )
             self.problems.add(f"Labels are of mixed types: {listed}.")
-        return Survey(
-            n_rows=tuple(self.n_rows),
-            metadata_kinds=self._kinds,
-            probability_names=self._listed_names(),
-        )
+        self.probability_names = self._listed_names()
 
     def _look_at_metadata(self, batch: TableBatch, layout: RowLayout) -> None:
         for name in layout.roles.metadata:
-            kind = self._kinds.setdefault(name, None)
+            kind = self.metadata_kinds.setdefault(name, None)
             if kind == "str":
                 continue
             for value in batch.distinct(name).values:
                 kind = wider_kind(kind, metadata_kind(value, is_text=self.header.is_text))
-            self._kinds[name] = kind
+            self.metadata_kinds[name] = kind
 
     def _look_at_labels(self, batch: TableBatch, layout: RowLayout) -> None:
         if layout.roles.labels is None:
@@ -201,22 +176,16 @@ class Surveyor:
         return None
 
 
-_WHAT = "The table cannot be used."
+def open_table(location: str, *, name: str = "", split: Split | None = None) -> TableFile:
+    """Return a table file.
 
-
-def open_table(location: str) -> TableFile:
-    extension = PurePosixPath(location.partition("::")[0]).suffix.lower()
-    kind = TABLE_EXTENSIONS.get(extension)
-    if kind == "csv":
-        return DelimitedTable(location=location)
-    if kind == "tsv":
-        return DelimitedTable(location=location, delimiter="\t")
-    if kind == "jsonl":
-        return JsonLinesTable(location=location)
-    if kind == "parquet":
-        return ParquetTable(location=location)
-    if kind == "arrow":
-        return ArrowTable(location=location)
+    Raises:
+        DataError: if its extension is not that of a table.
+    """
+    table = TableFile(location=location, name=name, split=split)
+    if table.kind is not None:
+        return table
+    extension = file_extension(location)
     hint = did_you_mean(extension, tuple(TABLE_EXTENSIONS))
     raise DataError(
         f"A file with the extension {extension!r} is no table that weakspot reads{hint}.",
@@ -226,39 +195,33 @@ def open_table(location: str) -> TableFile:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TablePart:
-    """One file of a source.
+class TableSource(ColumnSource):
+    """Samples of tables; the shared inside of manifests, predictions and Hugging Face folders.
 
     Args:
-        table: its reader.
-        name: written before row numbers; empty when the source is one file.
-        split: split of its rows, when the file's place tells.
+        class_names: names of the classes in the order of codes and listed probabilities; a file `classes.txt` beside the table
+            is read when there is one.
+        note: what was found out when it was opened, for people.
     """
 
-    table: TableFile
-    name: str = ""
-    split: Split | None = None
+    with_images: ClassVar[bool] = True
+    """Whether every row must have an image; otherwise every table must have predictions."""
 
-
-@dataclass(frozen=True, kw_only=True)
-class TableSamples:
-    """Samples of tables; the shared inside of manifests, Hugging Face folders and predictions.
-
-    Args:
-        where: the source, for messages.
-        parts: its files, in order.
-        columns: role to column name, as the user says.
-        default_split: split of rows that name none.
-        class_names: names of the classes, when something beside the table tells them.
-        with_images: whether every row must have an image; otherwise every table must have predictions.
-    """
-
-    where: str
-    parts: tuple[TablePart, ...]
-    columns: Mapping[str, str] = field(default_factory=dict)
-    default_split: Split | None = None
     class_names: tuple[str, ...] | None = None
-    with_images: bool = True
+    note: str = ""
+
+    def fingerprint(self) -> str:
+        settings = (self.kind, dict(self.columns), self.default_split, self._known_names)
+        found = fingerprint_of_files([self.location], *settings)
+        if self.__dict__.setdefault("_known_as", found) != found:
+            # What was seen of the table before it changed is of no use any more.
+            for name in ("_known_names", "parts", "header", "roles", "survey"):
+                self.__dict__.pop(name, None)
+            self.__dict__.update(_known_as=found)
+        return found
+
+    def count(self) -> int:
+        return sum(self.survey.n_rows)
 
     def read(self, start: int = 0) -> Iterator[RawSample]:
         """Yield samples from `start` on, after a look at the whole source."""
@@ -268,14 +231,15 @@ class TableSamples:
                 yield from samples_of(batch, layout, problems)
             self._raise(problems)
 
-    @property
-    def n_samples(self) -> int:
-        return sum(self.survey.n_rows)
+    @cached_property
+    def parts(self) -> tuple[TableFile, ...]:
+        """Return the files, in order."""
+        return (open_table(self.location),)
 
     @cached_property
     def header(self) -> TableHeader:
         problems = Problems()
-        headers = [part.table.header(problems) for part in self.parts]
+        headers = [part.header(problems) for part in self.parts]
         for part, header in zip(self.parts, headers, strict=True):
             if set(header.names) != set(headers[0].names):
                 odd = sorted(set(header.names) ^ set(headers[0].names))
@@ -284,22 +248,19 @@ class TableSamples:
         return headers[0]
 
     @property
-    def has_image_column(self) -> bool:
-        return resolve_columns(self.header, self.columns, Problems()).image is not None
-
-    @property
-    def has_prediction_column(self) -> bool:
-        return resolve_columns(self.header, self.columns, Problems()).has_predictions
+    def apparent_roles(self) -> ColumnRoles:
+        """Return what every column seems to mean, also where that is not all that is needed."""
+        return resolve_columns(self.header, self.columns, Problems())
 
     def n_images_absent(self) -> int:
         """Return how many images were looked for if not one of the first rows' local files is there, else 0."""
-        roles = resolve_columns(self.header, self.columns, Problems())
+        roles = self.apparent_roles
         is_held = roles.image_is_bytes or roles.image in self.header.images | self.header.binary
         if roles.image is None or roles.labels is None or is_held:
             return 0
-        first = next(self.parts[0].table.batches(Problems()), None)
+        first = next(self.parts[0].batches(Problems()), None)
         cells = [] if first is None else first.cells(roles.image)
-        folder = parent_location(self.parts[0].table.location)
+        folder = parent_location(self.parts[0].location)
         named = [join_location(folder, str(cell).strip()) for cell in cells if not is_empty(cell)]
         return 0 if any(map(_may_be_there, named)) else len(named)
 
@@ -332,19 +293,19 @@ class TableSamples:
         problems = Problems()
         layout = self._layout()
         listed = layout.prediction_names or layout.label_names
-        surveyor = Surveyor(
+        seen = Survey(
             header=self.header, class_names=listed.names if listed else None, problems=problems
         )
         for part in self.parts:
-            surveyor.begin_file()
-            for batch in part.table.batches(problems, without=layout.heavy):
-                surveyor.look(batch, _for_part(layout, part))
-        found = surveyor.finish()
-        self._name_repeated_keys(surveyor.repeated_hashes(), problems)
+            seen.n_rows.append(0)
+            for batch in part.batches(problems, without=layout.heavy):
+                seen.look(batch, _for_part(layout, part))
+        seen.finish()
+        self._name_repeated_keys(seen.repeated_hashes(), problems)
         self._raise(problems)
-        if sum(found.n_rows) == 0:
-            raise DataError("The table has no rows.", where=shown_location(self.where))
-        return found
+        if sum(seen.n_rows) == 0:
+            raise DataError("The table has no rows.", where=shown_location(self.location))
+        return seen
 
     def _name_repeated_keys(self, hashes: frozenset[int], problems: Problems) -> None:
         """Read the keys once more if any seem to be there twice; different keys may have the same hash."""
@@ -353,9 +314,7 @@ class TableSamples:
             return
         counts: Counter[str] = Counter()
         for part in self.parts:
-            for batch in part.table.batches(
-                Problems(), without=frozenset(self.header.names) - {column}
-            ):
+            for batch in part.batches(Problems(), without=frozenset(self.header.names) - {column}):
                 keys = (str(value).strip() for value in batch.cells(column) if not is_empty(value))
                 counts.update(key for key in keys if hash(key) in hashes)
         for key, count in counts.items():
@@ -364,15 +323,7 @@ class TableSamples:
                     f"The key {key!r} is there {'twice' if count == 2 else f'{count} times'}."  # noqa: PLR2004 - two
                 )
 
-    def read_examined(self, start: int = 0) -> Iterator[pa.Table]:
-        """Yield samples without images from `start` on as tables of the `EXAMINED_SCHEMA`, after a look at the whole source."""
-        for part, first in self._parts_from(start):
-            problems, layout = Problems(), self._full_layout(part)
-            for batch in self._batches(part, layout, problems, first):
-                yield examined_columns(batch, layout, problems)
-            self._raise(problems)
-
-    def _parts_from(self, start: int) -> Iterator[tuple[TablePart, int]]:
+    def _parts_from(self, start: int) -> Iterator[tuple[TableFile, int]]:
         """Yield the files that have rows from `start` on, and the first of these in each."""
         done = 0
         for part, n_rows in zip(self.parts, self.survey.n_rows, strict=True):
@@ -380,7 +331,7 @@ class TableSamples:
                 yield part, max(0, start - done)
             done += n_rows
 
-    def _full_layout(self, part: TablePart) -> RowLayout:
+    def _full_layout(self, part: TableFile) -> RowLayout:
         return replace(
             _for_part(self._layout(), part),
             metadata_kinds=self.survey.metadata_kinds,
@@ -388,10 +339,10 @@ class TableSamples:
         )
 
     def _batches(
-        self, part: TablePart, layout: RowLayout, problems: Problems, start: int
+        self, part: TableFile, layout: RowLayout, problems: Problems, start: int
     ) -> Iterator[TableBatch]:
         unused = (self.header.binary | self.header.images) - {layout.roles.image}
-        return part.table.batches(problems, start=start, without=frozenset(unused))
+        return part.batches(problems, start=start, without=frozenset(unused))
 
     def _layout(self) -> RowLayout:
         heavy = self.header.binary | self.header.images
@@ -406,27 +357,33 @@ class TableSamples:
     def _names_behind(self, column: str | None) -> ClassNames | None:
         if column is not None and column in self.header.class_names:
             return ClassNames(names=self.header.class_names[column], are_codes=True)
-        if self.class_names is None:
+        if self._known_names is None:
             known = self.header.class_names.get(self.roles.labels or "")
             return (
                 ClassNames(names=known, are_codes=True)
                 if known is not None and column is not None
                 else None
             )
-        has_numbers = any(is_whole_number(name) for name in self.class_names)
-        return ClassNames(names=self.class_names, are_codes=not has_numbers)
+        has_numbers = any(is_whole_number(name) for name in self._known_names)
+        return ClassNames(names=self._known_names, are_codes=not has_numbers)
+
+    @cached_property
+    def _known_names(self) -> tuple[str, ...] | None:
+        return self.class_names or class_list_beside(self.location)
 
     def _raise(self, problems: Problems) -> None:
         problems.raise_if_any(
-            what=_WHAT, where=shown_location(self.where), fix="Correct these, then run again."
+            what="The table cannot be used.",
+            where=shown_location(self.location),
+            fix="Correct these, then run again.",
         )
 
 
-def _for_part(layout: RowLayout, part: TablePart) -> RowLayout:
+def _for_part(layout: RowLayout, part: TableFile) -> RowLayout:
     prefix = f"{part.name} " if part.name else ""
     return replace(
         layout,
-        folder=parent_location(part.table.location),
+        folder=parent_location(part.location),
         named_split=part.split,
         row_prefix=prefix,
     )
@@ -468,68 +425,27 @@ def class_list_beside(location: str) -> tuple[str, ...] | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OneTableSource:
-    """One table file as a source.
-
-    Args:
-        location: the table file.
-        columns: role (`path`, `bytes`, `label`, `labels`, `split`, `prediction`, `predictions`, `probabilities`, `key`) to column
-            name, where the names do not tell.
-        default_split: split of rows that name none.
-        class_names: names of the classes in the order of codes and listed probabilities; a file `classes.txt` beside the table
-            is read when there is one.
-        note: what was found out when it was opened, for people.
-    """
-
-    kind: ClassVar[str]
-    with_images: ClassVar[bool]
-    location: str
-    columns: Mapping[str, str] = field(default_factory=dict)
-    default_split: Split | None = None
-    class_names: tuple[str, ...] | None = None
-    note: str = ""
-
-    def fingerprint(self) -> str:
-        settings = (self.kind, dict(self.columns), self.default_split, self.table.class_names)
-        found = fingerprint_of_files([self.location], *settings)
-        if self.__dict__.setdefault("_known_as", found) != found:
-            # What was seen of the table before it changed is of no use any more.
-            self.__dict__.update(_known_as=found)
-            self.__dict__.pop("table", None)
-        return found
-
-    def count(self) -> int:
-        return self.table.n_samples
-
-    def read(self, start: int = 0) -> Iterator[RawSample]:
-        return self.table.read(start)
-
-    @cached_property
-    def table(self) -> TableSamples:
-        return TableSamples(
-            where=self.location,
-            parts=(TablePart(table=open_table(self.location)),),
-            columns=self.columns,
-            default_split=self.default_split,
-            class_names=self.class_names or class_list_beside(self.location),
-            with_images=self.with_images,
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class ManifestSource(OneTableSource):
+class ManifestSource(TableSource):
     """Rows that point to images or hold them, with labels, splits, predictions, probabilities and free columns."""
 
-    kind: ClassVar[str] = "manifest"
-    with_images: ClassVar[bool] = True
+    kind = "manifest"
 
 
 @dataclass(frozen=True, kw_only=True)
-class PredictionsSource(OneTableSource):
-    """Rows with a label, a prediction or probabilities, and free columns."""
+class PredictionsSource(TableSource):
+    """Rows with a label, a prediction or probabilities, and free columns; nothing has to be read to examine such samples."""
 
-    kind: ClassVar[str] = "predictions"
-    with_images: ClassVar[bool] = False
+    kind = "predictions"
+    with_images = False
 
     def read_examined(self, start: int = 0) -> Iterator[pa.Table]:
-        return self.table.read_examined(start)
+        """Yield samples from `start` on as tables of the `EXAMINED_SCHEMA`; they hold what `examine` says of `read`.
+
+        Raises:
+            DataError: listing everything that is wrong with the source, before the first sample.
+        """
+        for part, first in self._parts_from(start):
+            problems, layout = Problems(), self._full_layout(part)
+            for batch in self._batches(part, layout, problems, first):
+                yield examined_columns(batch, layout, problems)
+            self._raise(problems)

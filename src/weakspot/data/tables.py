@@ -4,16 +4,18 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any, BinaryIO, NamedTuple, Protocol
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from weakspot.core.arrays import AnyArray
+from weakspot.core.dataset import Split
 from weakspot.core.errors import DataError
 from weakspot.data.locations import is_local, local_path, open_location, shown_location
 from weakspot.data.source import Problems
@@ -112,20 +114,53 @@ def _can_be_encoded(kind: pa.DataType) -> bool:
     return bool(is_text or pa.types.is_boolean(kind) or pa.types.is_integer(kind))
 
 
-class TableFile(Protocol):
-    """A table file that can be read again and again."""
+@dataclass(frozen=True, kw_only=True)
+class TableFile:
+    """A table file that can be read again and again; its extension says of which format it is.
+
+    Args:
+        location: where the file is.
+        name: written before row numbers; empty when the source is one file.
+        split: split of its rows, when the file's place tells.
+    """
+
+    location: str
+    name: str = ""
+    split: Split | None = None
 
     @property
-    def location(self) -> str:
-        """Where the file is."""
+    def kind(self) -> str | None:
+        """Return the format, None for one that is not read."""
+        return TABLE_EXTENSIONS.get(file_extension(self.location))
 
     def header(self, problems: Problems) -> TableHeader:
         """Return the columns; what is wrong with them goes to `problems`."""
+        if self.kind in _TEXT_DELIMITERS:
+            return _delimited_header(self, problems)
+        if self.kind == "jsonl":
+            return _json_header(self.location, problems)
+        with _opened(self) as (schema, _):
+            return header_of_schema(schema, problems)
 
     def batches(
         self, problems: Problems, *, start: int = 0, without: frozenset[str] = frozenset()
     ) -> Iterator[TableBatch]:
         """Yield rows from `start` on, leaving out some columns; rows that cannot be read go to `problems`."""
+        if self.kind in _TEXT_DELIMITERS:
+            yield from _delimited_batches(self, problems, start, without)
+        elif self.kind == "jsonl":
+            yield from _json_batches(self.location, start, without)
+        else:
+            with _opened(self) as (schema, read):
+                names = [name for name in schema.names if name not in without]
+                size = _batch_rows(schema, without)
+                row, batches = read(names, start, size)
+                yield from _in_batches(batches, size, start, row)
+
+
+def file_extension(location: str) -> str:
+    """Return the extension of a file, that inside an archive if it is in one."""
+    return PurePosixPath(location.partition("::")[0]).suffix.lower()
 
 
 def note_repeated(names: list[str], problems: Problems) -> None:
@@ -138,118 +173,98 @@ BATCH_ROWS = 4096
 IMAGE_BATCH_ROWS = 64
 BLOCK_BYTES = 4 << 20
 _MAX_HEADER_LENGTH = 1 << 20
-_DELIMITERS = (",", ";", "\t", "|")
+_TEXT_DELIMITERS = {"csv": (",", ";", "\t", "|"), "tsv": ("\t",)}
 _QUOTED = re.compile(r'"[^"]*"')
 
 
-@dataclass(frozen=True, kw_only=True)
-class DelimitedTable:
-    """A CSV or TSV file with a header line; semicolons, tabs and bars are recognised as delimiters of CSV files too."""
-
-    location: str
-    delimiter: str | None = None
-
-    def header(self, problems: Problems) -> TableHeader:
-        names = self._names()
-        if not any(name.strip() for name in names):
-            raise DataError(
-                "The table is empty: there is no header line.", where=shown_location(self.location)
-            )
-        note_repeated(names, problems)
-        return TableHeader(names=tuple(dict.fromkeys(names)), is_text=True)
-
-    def batches(
-        self, problems: Problems, *, start: int = 0, without: frozenset[str] = frozenset()
-    ) -> Iterator[TableBatch]:
-        """Yield rows, every cell as text; a row with too few or too many fields is a problem."""
-        from pyarrow import csv as arrow_csv
-
-        odd_rows: list[int] = []
-
-        def leave_out(row: Any) -> str:
-            odd_rows.append(row.number - 1)
-            what = f"A row has {row.actual_columns} fields where the header has {row.expected_columns}."
-            problems.add(what, row=f"row {row.number - 1}")
-            return "skip"
-
-        names = self._names()
-        with _explain(self.location), open_location(self.location) as file:
-            delimiter = self._delimiter_of(file)
-            reader = arrow_csv.open_csv(
-                file,
-                read_options=arrow_csv.ReadOptions(block_size=BLOCK_BYTES, use_threads=False),
-                parse_options=arrow_csv.ParseOptions(
-                    delimiter=delimiter, newlines_in_values=True, invalid_row_handler=leave_out
-                ),
-                convert_options=arrow_csv.ConvertOptions(
-                    column_types=dict.fromkeys(names, pa.string()),
-                    include_columns=[name for name in names if name not in without],
-                    strings_can_be_null=False,
-                ),
-            )
-            for batch in _in_batches(reader, BATCH_ROWS, start):
-                yield replace(batch, first_row=batch.first_row + len(odd_rows))
-
-    def _names(self) -> list[str]:
-        with _explain(self.location), open_location(self.location) as file:
-            delimiter = self._delimiter_of(file)
-            text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
-            return next(filter(None, csv.reader(text, delimiter=delimiter)), [])
-
-    def _delimiter_of(self, file: BinaryIO) -> str:
-        """Return the mark that the header line has most of, outside quotes; a comma where two are as frequent."""
-        # Files on remote storage read no line of a limited length.
-        first = file.read(_MAX_HEADER_LENGTH).lstrip().split(b"\n", maxsplit=1)[0]
-        file.seek(0)
-        plain = _QUOTED.sub("", first.decode("utf-8", "replace"))
-        return self.delimiter or max(_DELIMITERS, key=plain.count)
+def _delimited_header(table: TableFile, problems: Problems) -> TableHeader:
+    names = _column_names(table)
+    if not any(name.strip() for name in names):
+        raise DataError(
+            "The table is empty: there is no header line.", where=shown_location(table.location)
+        )
+    note_repeated(names, problems)
+    return TableHeader(names=tuple(dict.fromkeys(names)), is_text=True)
 
 
-@dataclass(frozen=True, kw_only=True)
-class JsonLinesTable:
-    """A file with one JSON object a line; a column that a line lacks is empty there."""
+def _delimited_batches(
+    table: TableFile, problems: Problems, start: int, without: frozenset[str]
+) -> Iterator[TableBatch]:
+    """Yield rows, every cell as text; a row with too few or too many fields is a problem."""
+    from pyarrow import csv as arrow_csv
 
-    location: str
+    odd_rows: list[int] = []
 
-    def header(self, problems: Problems) -> TableHeader:
-        """Return every name that occurs in any line, in the order of first appearance."""
-        names: dict[str, None] = {}
-        for record in self._records(problems):
-            names.update(dict.fromkeys(record))
-        if not names:
-            raise DataError(
-                "The table is empty: no line holds a JSON object.",
-                where=shown_location(self.location),
-            )
-        return TableHeader(names=tuple(names))
+    def leave_out(row: Any) -> str:
+        odd_rows.append(row.number - 1)
+        what = f"A row has {row.actual_columns} fields where the header has {row.expected_columns}."
+        problems.add(what, row=f"row {row.number - 1}")
+        return "skip"
 
-    def batches(
-        self,
-        problems: Problems,  # noqa: ARG002 - the schema guarantees that every row can be read
-        *,
-        start: int = 0,
-        without: frozenset[str] = frozenset(),
-    ) -> Iterator[TableBatch]:
-        """Yield rows; lines that are no JSON object were noted when the header was read."""
-        records = islice(self._records(Problems()), start, None)
-        row = start
-        while block := list(islice(records, BATCH_ROWS)):
-            names = [
-                name
-                for name in dict.fromkeys(name for record in block for name in record)
-                if name not in without
-            ]
-            columns = {name: [record.get(name) for record in block] for name in names}
-            yield TableBatch(first_row=row, n_rows=len(block), columns=columns)
-            row += len(block)
+    names = _column_names(table)
+    with _explain(table.location), open_location(table.location) as file:
+        delimiter = _delimiter_of(table, file)
+        reader = arrow_csv.open_csv(
+            file,
+            read_options=arrow_csv.ReadOptions(block_size=BLOCK_BYTES, use_threads=False),
+            parse_options=arrow_csv.ParseOptions(
+                delimiter=delimiter, newlines_in_values=True, invalid_row_handler=leave_out
+            ),
+            convert_options=arrow_csv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()),
+                include_columns=[name for name in names if name not in without],
+                strings_can_be_null=False,
+            ),
+        )
+        for batch in _in_batches(reader, BATCH_ROWS, start):
+            yield replace(batch, first_row=batch.first_row + len(odd_rows))
 
-    def _records(self, problems: Problems) -> Iterator[dict[str, object]]:
-        with _explain(self.location), open_location(self.location) as file:
-            for number, line in enumerate(file, start=1):
-                text = line.decode("utf-8-sig").strip()
-                record = _parse_json_line(text, problems, f"line {number}") if text else None
-                if record is not None:
-                    yield record
+
+def _column_names(table: TableFile) -> list[str]:
+    with _explain(table.location), open_location(table.location) as file:
+        delimiter = _delimiter_of(table, file)
+        text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
+        return next(filter(None, csv.reader(text, delimiter=delimiter)), [])
+
+
+def _delimiter_of(table: TableFile, file: BinaryIO) -> str:
+    """Return the mark that the header line has most of, outside quotes; the first of those that are as frequent."""
+    # Files on remote storage read no line of a limited length.
+    first = file.read(_MAX_HEADER_LENGTH).lstrip().split(b"\n", maxsplit=1)[0]
+    file.seek(0)
+    plain = _QUOTED.sub("", first.decode("utf-8", "replace"))
+    return max(_TEXT_DELIMITERS[table.kind or ""], key=plain.count)
+
+
+def _json_header(location: str, problems: Problems) -> TableHeader:
+    """Return every name that occurs in any line, in the order of first appearance."""
+    names: dict[str, None] = {}
+    for record in _json_records(location, problems):
+        names.update(dict.fromkeys(record))
+    if not names:
+        raise DataError(
+            "The table is empty: no line holds a JSON object.", where=shown_location(location)
+        )
+    return TableHeader(names=tuple(names))
+
+
+def _json_batches(location: str, start: int, without: frozenset[str]) -> Iterator[TableBatch]:
+    """Yield rows; lines that are no JSON object were noted when the header was read. What a line lacks is empty there."""
+    records = islice(_json_records(location, Problems()), start, None)
+    while block := list(islice(records, BATCH_ROWS)):
+        names = dict.fromkeys(name for record in block for name in record if name not in without)
+        columns = {name: [record.get(name) for record in block] for name in names}
+        yield TableBatch(first_row=start, n_rows=len(block), columns=columns)
+        start += len(block)
+
+
+def _json_records(location: str, problems: Problems) -> Iterator[dict[str, object]]:
+    with _explain(location), open_location(location) as file:
+        for number, line in enumerate(file, start=1):
+            text = line.decode("utf-8-sig").strip()
+            record = _parse_json_line(text, problems, f"line {number}") if text else None
+            if record is not None:
+                yield record
 
 
 def _parse_json_line(text: str, problems: Problems, row: str) -> dict[str, object] | None:
@@ -268,100 +283,59 @@ def _parse_json_line(text: str, problems: Problems, row: str) -> dict[str, objec
     return record
 
 
-@dataclass(frozen=True, kw_only=True)
-class ParquetTable:
-    """A Parquet file."""
+ReadBatches = Callable[[list[str], int, int], tuple[int, Iterable[pa.RecordBatch]]]
+"""Takes column names, the first row that is wanted and rows a batch; gives batches, and at which row they begin."""
 
-    location: str
 
-    def header(self, problems: Problems) -> TableHeader:
-        with self._open() as file:
-            return header_of_schema(file.schema_arrow, problems)
+def _opened(table: TableFile) -> AbstractContextManager[tuple[pa.Schema, ReadBatches]]:
+    return (_opened_parquet if table.kind == "parquet" else _opened_arrow)(table.location)
 
-    def batches(
-        self,
-        problems: Problems,  # noqa: ARG002 - the schema guarantees that every row can be read
-        *,
-        start: int = 0,
-        without: frozenset[str] = frozenset(),
-    ) -> Iterator[TableBatch]:
-        """Yield rows; row groups before `start` are not touched."""
-        with self._open() as file:
-            names = [name for name in file.schema_arrow.names if name not in without]
+
+@contextmanager
+def _opened_parquet(location: str) -> Iterator[tuple[pa.Schema, ReadBatches]]:
+    """Open a Parquet file; row groups before the first row that is wanted are not touched."""
+    import pyarrow.parquet as pq
+
+    with open_location(location) as raw, _explain(location), pq.ParquetFile(raw) as file:
+
+        def read(names: list[str], start: int, size: int) -> tuple[int, Iterable[pa.RecordBatch]]:
             groups, row = _groups_from(file.metadata, start)
-            size = _batch_rows(file.schema_arrow, without)
-            batches = file.iter_batches(
+            return row, file.iter_batches(
                 batch_size=size, row_groups=groups, columns=names, use_threads=False
             )
-            yield from _in_batches(batches, size, start, row)
 
-    @contextmanager
-    def _open(self) -> Iterator[Any]:
-        import pyarrow.parquet as pq
-
-        with (
-            open_location(self.location) as raw,
-            _explain(self.location),
-            pq.ParquetFile(raw) as file,
-        ):
-            yield file
+        yield file.schema_arrow, read
 
 
-@dataclass(frozen=True, kw_only=True)
-class ArrowTable:
-    """An Arrow file in the stream or the file format."""
+@contextmanager
+def _opened_arrow(location: str) -> Iterator[tuple[pa.Schema, ReadBatches]]:
+    """Open an Arrow file in the stream or the file format."""
+    path = local_path(location) if is_local(location) else None
+    raw = pa.memory_map(str(path)) if path is not None else open_location(location)
+    with raw, _explain(location):
+        if raw.read(6) == b"ARROW1":
+            file = pa.ipc.open_file(raw)
+            schema = file.schema
+            batches = (file.get_batch(number) for number in range(file.num_record_batches))
+        else:
+            raw.seek(0)
+            stream = pa.ipc.open_stream(raw)
+            schema, batches = stream.schema, iter(stream)
+        yield schema, lambda names, _start, _size: (0, _sound(batches, names, path))
 
-    location: str
 
-    def header(self, problems: Problems) -> TableHeader:
-        with self._open() as (schema, _):
-            return header_of_schema(schema, problems)
-
-    def batches(
-        self,
-        problems: Problems,  # noqa: ARG002 - the schema guarantees that every row can be read
-        *,
-        start: int = 0,
-        without: frozenset[str] = frozenset(),
-    ) -> Iterator[TableBatch]:
-        with self._open() as (schema, batches):
-            names = [name for name in schema.names if name not in without]
-            yield from _in_batches(self._sound(batches, names), _batch_rows(schema, without), start)
-
-    def _sound(
-        self, batches: Iterator[pa.RecordBatch], names: list[str]
-    ) -> Iterator[pa.RecordBatch]:
-        size_before = self._size()
-        for whole in batches:
-            if self._size() < size_before:
-                # Pages of a mapped file that are not there any more would end the process.
-                raise OSError("the file became shorter while it was read")
-            narrow = whole.select(names)
-            # Offsets of a damaged file may point anywhere, and nothing looks at them before they are followed.
-            narrow.validate(full=True)
-            yield narrow
-
-    def _size(self) -> int:
-        return local_path(self.location).stat().st_size if is_local(self.location) else 0
-
-    @contextmanager
-    def _open(self) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBatch]]]:
-        raw = (
-            pa.memory_map(str(local_path(self.location)))
-            if is_local(self.location)
-            else open_location(self.location)
-        )
-        with raw, _explain(self.location):
-            if raw.read(6) == b"ARROW1":
-                file = pa.ipc.open_file(raw)
-                yield (
-                    file.schema,
-                    (file.get_batch(number) for number in range(file.num_record_batches)),
-                )
-            else:
-                raw.seek(0)
-                stream = pa.ipc.open_stream(raw)
-                yield stream.schema, iter(stream)
+def _sound(
+    batches: Iterable[pa.RecordBatch], names: list[str], path: Path | None
+) -> Iterator[pa.RecordBatch]:
+    size_before = path.stat().st_size if path is not None else 0
+    for whole in batches:
+        if path is not None and path.stat().st_size < size_before:
+            # Pages of a mapped file that are not there any more would end the process.
+            raise OSError("the file became shorter while it was read")
+        narrow = whole.select(names)
+        # Offsets of a damaged file may point anywhere, and nothing looks at them before they are followed.
+        narrow.validate(full=True)
+        yield narrow
 
 
 def header_of_schema(schema: pa.Schema, problems: Problems) -> TableHeader:
@@ -377,34 +351,24 @@ def header_of_schema(schema: pa.Schema, problems: Problems) -> TableHeader:
     )
 
 
-def class_names_of_features(features: object) -> dict[str, tuple[str, ...]]:
-    """Return class names by column from the `features` that `datasets` writes as JSON."""
-    found: dict[str, tuple[str, ...]] = {}
-    for name, feature in features.items() if isinstance(features, dict) else ():
-        inner = (
-            feature.get("feature", feature)
-            if isinstance(feature, dict)
-            else feature[0]
-            if isinstance(feature, list)
-            else None
-        )
-        names = (
-            inner.get("names")
-            if isinstance(inner, dict) and inner.get("_type") == "ClassLabel"
-            else None
-        )
-        if isinstance(names, list):
-            found[name] = tuple(str(item) for item in names)
-    return found
-
-
 def _class_names(schema: pa.Schema) -> dict[str, tuple[str, ...]]:
+    """Return class names by column from the `features` that `datasets` writes as JSON beside the schema."""
     try:
         stored = json.loads((schema.metadata or {}).get(b"huggingface", b"{}"))
     except ValueError:
         return {}
-    info = stored.get("info") if isinstance(stored, dict) else None
-    return class_names_of_features(info.get("features")) if isinstance(info, dict) else {}
+    features = _member(_member(stored, "info"), "features")
+    found: dict[str, tuple[str, ...]] = {}
+    for name, feature in features.items() if isinstance(features, dict) else ():
+        inner = feature[0] if isinstance(feature, list) else _member(feature, "feature") or feature
+        names = _member(inner, "names")
+        if _member(inner, "_type") == "ClassLabel" and isinstance(names, list):
+            found[name] = tuple(str(item) for item in names)
+    return found
+
+
+def _member(value: object, name: str) -> object:
+    return value.get(name) if isinstance(value, dict) else None
 
 
 def _is_binary(kind: pa.DataType) -> bool:

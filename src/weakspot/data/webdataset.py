@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import PurePosixPath
-from typing import ClassVar
 
-from weakspot.core.dataset import RawSample, Split
+from weakspot.core.dataset import RawSample
 from weakspot.core.errors import DataError
 from weakspot.data.columns import ColumnRoles, resolve_columns
 from weakspot.data.image_folder import is_image_name
@@ -22,7 +21,7 @@ from weakspot.data.locations import (
     stamp_of,
 )
 from weakspot.data.rows import RowLayout, metadata_kind, samples_of
-from weakspot.data.source import Problems, fingerprint_of_listing, split_of_file_name
+from weakspot.data.source import ColumnSource, Problems, fingerprint_of_listing, split_of_file_name
 from weakspot.data.tables import TableBatch, TableHeader
 
 _MAX_SIDE_BYTES = 4 * 1024 * 1024
@@ -43,17 +42,8 @@ class TarMember:
     data: bytes | None = field(default=None, repr=False)
 
 
-@dataclass(frozen=True, kw_only=True)
-class TarGroup:
-    """Consecutive members with the same name before the first dot.
-
-    Args:
-        key: that name, with its folder.
-        members: member by what follows the first dot, in lower case.
-    """
-
-    key: str
-    members: dict[str, TarMember]
+TarGroup = tuple[str, dict[str, TarMember]]
+"""What consecutive members are called before the first dot, and each of them by what follows that dot, in lower case."""
 
 
 def read_groups(location: str, *, side_extensions: frozenset[str]) -> Iterator[TarGroup]:
@@ -68,12 +58,12 @@ def read_groups(location: str, *, side_extensions: frozenset[str]) -> Iterator[T
     for name, member in _members(location, side_extensions):
         found, extension = _split_name(name)
         if found != key and members:
-            yield TarGroup(key=key or "", members=members)
+            yield key or "", members
             members = {}
         key = found
         members[extension] = member
     if members:
-        yield TarGroup(key=key or "", members=members)
+        yield key or "", members
 
 
 def _members(location: str, side_extensions: frozenset[str]) -> Iterator[tuple[str, TarMember]]:
@@ -118,23 +108,16 @@ _TEXT_EXTENSIONS = ("txt", "text", "caption")
 
 
 @dataclass(frozen=True, kw_only=True)
-class WebDatasetSource:
+class WebDatasetSource(ColumnSource):
     """Samples whose members stand side by side in tar files; images are pointed to where they are, nothing is unpacked.
 
-    `.cls` is the label, `.json` an object with the columns of a manifest, `.txt` goes to the metadata column `text`. The split is
-    the one that the shard's name begins with (`train-0001.tar`) or a folder above it. Compressed shards work, but their images
-    must be copied.
-
-    Args:
-        location: a tar file, a folder of them, or a pattern with `*` or `{000..012}`.
-        columns: role to name in `.json`; `path` to the extension of the image when a sample has several.
-        default_split: split of samples when neither `.json` nor the shard names one.
+    The location is a tar file, a folder of them, or a pattern with `*` or `{000..012}`. `.cls` is the label, `.json` an object with
+    the columns of a manifest, `.txt` goes to the metadata column `text`; the column `path` is the extension of the image when a
+    sample has several. The split is the one that the shard's name begins with (`train-0001.tar`) or a folder above it. Compressed
+    shards work, but their images must be copied.
     """
 
-    kind: ClassVar[str] = "webdataset"
-    location: str
-    columns: Mapping[str, str] = field(default_factory=dict)
-    default_split: Split | None = None
+    kind = "webdataset"
 
     def fingerprint(self) -> str:
         return fingerprint_of_listing(
@@ -189,10 +172,10 @@ class WebDatasetSource:
         named = split_of_file_name("/".join(parts[-2:]))
         roles: dict[tuple[str, ...], ColumnRoles] = {}
         stamp = stamp_of(shard)
-        for group in read_groups(shard, side_extensions=_SIDE_EXTENSIONS):
-            row = f"{name}/{group.key}"
-            image = self._image(group, problems, row)
-            record = self._record(group, problems, row)
+        for key, members in read_groups(shard, side_extensions=_SIDE_EXTENSIONS):
+            row = f"{name}/{key}"
+            image = self._image(members, problems, row)
+            record = _record(members, problems, row)
             columns = tuple(record)
             if columns not in roles:
                 roles[columns] = self._roles(columns, problems)
@@ -227,18 +210,18 @@ class WebDatasetSource:
             metadata=tuple(dict.fromkeys((*roles.metadata, *filter(None, [roles.key])))),
         )
 
-    def _image(self, group: TarGroup, problems: Problems, row: str) -> TarMember | None:
+    def _image(
+        self, members: Mapping[str, TarMember], problems: Problems, row: str
+    ) -> TarMember | None:
         wanted = self.columns.get("path")
-        if wanted is not None and wanted.lower().lstrip(".") in group.members:
-            return group.members[wanted.lower().lstrip(".")]
-        images = [extension for extension in group.members if is_image_name(f"x.{extension}")]
+        if wanted is not None and wanted.lower().lstrip(".") in members:
+            return members[wanted.lower().lstrip(".")]
+        images = [extension for extension in members if is_image_name(f"x.{extension}")]
         plain = [extension for extension in images if "." not in extension]
         if len(plain) == 1 or len(images) == 1:
-            return group.members[(plain if len(plain) == 1 else images)[0]]
+            return members[(plain if len(plain) == 1 else images)[0]]
         if not images:
-            problems.add(
-                f"A sample has no image, only {', '.join(sorted(group.members))}.", row=row
-            )
+            problems.add(f"A sample has no image, only {', '.join(sorted(members))}.", row=row)
         else:
             problems.add(
                 f"A sample has several images: {', '.join(images)}; say which with columns = {{path = ...}}.",
@@ -246,24 +229,23 @@ class WebDatasetSource:
             )
         return None
 
-    def _record(self, group: TarGroup, problems: Problems, row: str) -> dict[str, object]:
-        record: dict[str, object] = {}
-        texts = {
-            name: _text(member, problems, row)
-            for name, member in group.members.items()
-            if member.data is not None and _is_side(name)
-        }
-        if "json" in texts:
-            record.update(_json_record(texts["json"], problems, row))
-        if "cls" in texts:
-            record = {
-                name: value for name, value in record.items() if name not in ("label", "labels")
-            }
-            record["label"] = texts["cls"].strip()
-        for name in _TEXT_EXTENSIONS:
-            if name in texts:
-                record["text"] = texts[name].strip()
-        return record
+
+def _record(members: Mapping[str, TarMember], problems: Problems, row: str) -> dict[str, object]:
+    record: dict[str, object] = {}
+    texts = {
+        name: _text(member, problems, row)
+        for name, member in members.items()
+        if member.data is not None and _is_side(name)
+    }
+    if "json" in texts:
+        record.update(_json_record(texts["json"], problems, row))
+    if "cls" in texts:
+        record = {name: value for name, value in record.items() if name not in ("label", "labels")}
+        record["label"] = texts["cls"].strip()
+    for name in _TEXT_EXTENSIONS:
+        if name in texts:
+            record["text"] = texts[name].strip()
+    return record
 
 
 def _is_side(extension: str) -> bool:

@@ -130,18 +130,9 @@ def yolo_data_file(folder: str) -> str | None:
 
 def is_yolo_file(location: str) -> bool:
     try:
-        return looks_like_data_file(read_anew(location).data.decode("utf-8", "replace"))
+        return looks_like_data_file(read_anew(location).decode("utf-8", "replace"))
     except UnreadableLocationError:
         return False
-
-
-@dataclass(frozen=True, kw_only=True)
-class _LabelledImage:
-    """An image with the lines of its label file."""
-
-    file: ListedFile
-    split: Split | None
-    lines: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,17 +164,15 @@ class YoloSource(BoxSource):
         begin = int(np.searchsorted(self._starts, start, side="right")) - 1
         root = self._root
         for place in range(begin, len(self._images)):
-            image = self._images[place]
-            name = _name(image.file, root)
+            file, split, lines = self._images[place]
+            name = _name(file, root)
             skipped = max(0, start - int(self._starts[place]))
-            boxes = [
-                self._box(name, number, line) for number, line in enumerate(image.lines, start=1)
-            ]
+            boxes = [self._box(name, number, line) for number, line in enumerate(lines, start=1)]
             yield BoxedImage(
-                location=image.file.location,
+                location=file.location,
                 name=name,
                 image_id=name,
-                split=image.split,
+                split=split,
                 size=None,
                 boxes=tuple(boxes[skipped:]),
                 n_boxes=len(boxes),
@@ -223,7 +212,7 @@ class YoloSource(BoxSource):
 
     @cached_property
     def _data(self) -> YoloDataFile:
-        text = read_anew(self._data_location).data.decode("utf-8-sig", "replace")
+        text = read_anew(self._data_location).decode("utf-8-sig", "replace")
         return parse_data_file(text, where=shown_location(self._data_location))
 
     @cached_property
@@ -266,18 +255,16 @@ class YoloSource(BoxSource):
         )
 
     @cached_property
-    def _images(self) -> tuple[_LabelledImage, ...]:
-        labelled = (
-            _LabelledImage(file=file, split=split, lines=_label_lines(file.location))
-            for file, split in self._listed
-        )
-        return tuple(image for image in labelled if image.lines)
+    def _images(self) -> tuple[tuple[ListedFile, Split | None, tuple[str, ...]], ...]:
+        """Return the images that have boxes, each with its split and the lines of its label file."""
+        labelled = ((file, split, _label_lines(file.location)) for file, split in self._listed)
+        return tuple(image for image in labelled if image[2])
 
     @cached_property
     def _starts(self) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
-        return np.concatenate(
-            [[0], np.cumsum([len(image.lines) for image in self._images])]
-        ).astype(np.int64)
+        return np.concatenate([[0], np.cumsum([len(lines) for *_, lines in self._images])]).astype(
+            np.int64
+        )
 
 
 def label_location(image: str) -> str:
@@ -314,7 +301,7 @@ def parse_line(line: str) -> tuple[int, Corners | None]:
 
 def _label_lines(image: str) -> tuple[str, ...]:
     try:
-        text = read_anew(label_location(image)).data.decode("utf-8-sig", "replace")
+        text = read_anew(label_location(image)).decode("utf-8-sig", "replace")
     except UnreadableLocationError as error:
         if error.reason == "missing-file":
             return ()
@@ -328,7 +315,7 @@ def _images_at(location: str) -> list[ListedFile]:
     beside = parent_location(location)
     names = [
         line.strip()
-        for line in read_anew(location).data.decode("utf-8-sig", "replace").splitlines()
+        for line in read_anew(location).decode("utf-8-sig", "replace").splitlines()
         if line.strip()
     ]
     return [

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from weakspot.core.arrays import AnyArray
-from weakspot.core.dataset import ExaminedSample, QuarantinedSample, RawSample
+from weakspot.core.dataset import ExaminedSample, RawSample
 from weakspot.core.errors import ModelError
 from weakspot.core.roles import Classifier, Engine
 from weakspot.data.embed import (
@@ -47,7 +47,7 @@ class PassModels:
             ModelError: now, and not after hours, when the classes of the whole data set are compared.
         """
         names = self.classifier.class_names if self.classifier is not None else None
-        if self.classifier is None or names is None or isinstance(sample, QuarantinedSample):
+        if self.classifier is None or names is None or isinstance(sample, RawSample):
             return
         unknown = [label for label in sample.raw.labels if label not in names]
         if unknown:
@@ -177,11 +177,6 @@ def _lost_batch(sample: RawSample | ExaminedSample, *, n_models: int) -> SeenBat
     return SeenBatch(examined=(), answers=((),) * n_models, lost=sample)
 
 
-def _quarantine_lost(sample: RawSample | ExaminedSample) -> QuarantinedSample:
+def _quarantine_lost(sample: RawSample | ExaminedSample) -> RawSample:
     raw = sample.raw if isinstance(sample, ExaminedSample) else sample
-    return QuarantinedSample(
-        key=raw.key,
-        location=raw.location,
-        reason=WORKER_LOST,
-        detail=UNREADABLE_REASONS[WORKER_LOST],
-    )
+    return raw.set_aside(WORKER_LOST, UNREADABLE_REASONS[WORKER_LOST])

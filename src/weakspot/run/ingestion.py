@@ -30,7 +30,7 @@ from weakspot.data.images import content_hash
 from weakspot.data.locations import is_local, local_path, shown_location, split_range, stamp_of
 from weakspot.data.remote import RemoteReading, reading_as, remote_reading
 from weakspot.data.settings import DataSettings
-from weakspot.data.source import ExaminedSource, SampleSource
+from weakspot.data.source import SampleSource
 from weakspot.data.table_source import PredictionsSource
 from weakspot.run.image_pass import PassModels, examine_samples
 from weakspot.run.model_map import FlushClock, FlushPolicy, ModelCount, ResultBuffer
@@ -333,7 +333,7 @@ def _read_source(
     known: IncrementalExamination,
     models: PassModels,
 ) -> tuple[ModelCount, ...]:
-    if isinstance(source, ExaminedSource) and not models.models:
+    if isinstance(source, PredictionsSource) and not models.models:
         _read_examined(source, parts, progress=progress, flush=flush or ROWS_FLUSH_POLICY)
         return ()
     total = source.count()
@@ -363,7 +363,7 @@ def _read_source(
 
 
 def _read_examined(
-    source: ExaminedSource, parts: SampleParts, *, progress: Progress, flush: FlushPolicy
+    source: PredictionsSource, parts: SampleParts, *, progress: Progress, flush: FlushPolicy
 ) -> None:
     total = source.count()
     clock = FlushClock(flush)
@@ -401,8 +401,8 @@ def _with_location(found: Examined, images: ImagePack) -> Examined:
 
 def _write_tables(tables: SampleTables, assembly: Assembly, source: SampleSource) -> None:
     with tables.writing(n_samples=assembly.n_samples) as writer:
-        for batch in assembly.batches():
-            writer.add(batch.samples, batch.predictions)
+        for samples, predictions in assembly.batches():
+            writer.add(samples, predictions)
         duplicates = assembly.duplicates()
         writer.add_side_tables(quarantine=assembly.quarantine(), duplicates=duplicates)
         writer.note(_facts(assembly, duplicates, source))

@@ -100,7 +100,7 @@ def check_methods(settings: Settings, source: SampleSource, *, has_own_embedder:
     """
     if not isinstance(source, PredictionsSource):
         return
-    columns = source.table.roles.metadata
+    columns = source.roles.metadata
     material = Material(
         n_columns=len(columns),
         has_captions=CAPTION_COLUMN in columns,

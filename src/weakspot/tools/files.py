@@ -137,4 +137,4 @@ def _write(location: str, folder: Path, sample_id: str) -> Path:
             f"An image cannot be read: {error.detail}", where=error.where, fix=error.fix
         ) from error
     found = sniff_format(data)
-    return write_bytes(folder / f"{sample_id}{_EXTENSIONS[found.name] if found else '.bin'}", data)
+    return write_bytes(folder / f"{sample_id}{_EXTENSIONS[found] if found else '.bin'}", data)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from weakspot.core.dataset import ExaminedSample, QuarantinedSample, RawSample, Split, Task
+from weakspot.core.dataset import ExaminedSample, RawSample, Split, Task
 from weakspot.core.errors import DataError, NotEnoughDataError
 from weakspot.data.assemble import assemble
 from weakspot.data.examine import examined_table
@@ -121,10 +121,8 @@ def test_assemble__no_label_at_all():
 
 
 def test_assemble__nothing_left_counts_reasons():
-    samples = [
-        QuarantinedSample(key=str(number), location=None, reason="truncated") for number in range(3)
-    ]
-    samples.append(QuarantinedSample(key="9", location=None, reason="zero-bytes"))
+    samples = [RawSample(key=str(number), location=None, reason="truncated") for number in range(3)]
+    samples.append(RawSample(key="9", location=None, reason="zero-bytes"))
     with pytest.raises(
         NotEnoughDataError, match="Not one of 4 samples can be used: 3 truncated, 1 zero-bytes"
     ):
@@ -137,7 +135,7 @@ def test_assemble__empty_source():
 
 
 def test_assemble__quarantined_samples_do_not_shift_rows():
-    bad = QuarantinedSample(key="bad", location="bad.jpg", reason="truncated", detail="cut")
+    bad = RawSample(key="bad", location="bad.jpg", reason="truncated", detail="cut")
     made = assembled([bad, sample("a", "x"), bad, sample("b", "y"), bad, bad, bad], part_size=2)
     assert [(row["key"], row["label"]) for row in rows(made)] == [("a", 0), ("b", 1)]
     assert sum(table.num_rows for table in made.quarantine()) == 5

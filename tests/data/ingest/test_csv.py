@@ -7,14 +7,14 @@ import pytest
 from weakspot.core.errors import DataError
 from weakspot.data import tables
 from weakspot.data.source import Problems
-from weakspot.data.tables import DelimitedTable
+from weakspot.data.tables import TableFile
 
 
 @pytest.fixture
 def read(tmp_path):
     def rows_of(text: str, *, without=frozenset(), problems=None):
         (tmp_path / "table.csv").write_bytes(text.encode())
-        table = DelimitedTable(location=str(tmp_path / "table.csv"))
+        table = TableFile(location=str(tmp_path / "table.csv"))
         batches = table.batches(Problems() if problems is None else problems, without=without)
         return [list(row.values()) for batch in batches for row in batch.columns.to_pylist()]
 

@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from PIL import Image
 
-from weakspot.core.dataset import ExaminedSample, QuarantinedSample, RawSample
+from weakspot.core.dataset import ExaminedSample, RawSample
 from weakspot.data.examine import QUARANTINE_REASONS, examine
 from weakspot.data.images import content_hash
 
@@ -44,7 +44,7 @@ def test_examine__every_kind_of_bad_file_is_quarantined_with_its_reason(tmp_path
     for reason, content in files.items():
         (tmp_path / f"{reason}.jpg").write_bytes(content)
         found = examine(RawSample(key="k", location=str(tmp_path / f"{reason}.jpg")))
-        assert isinstance(found, QuarantinedSample)
+        assert isinstance(found, RawSample)
         assert (found.reason, found.key, found.location) == (
             reason,
             "k",
@@ -64,7 +64,7 @@ def test_examine__places_that_cannot_be_read(tmp_path):
     }
     for reason, location in locations.items():
         found = examine(RawSample(key="k", location=location))
-        assert isinstance(found, QuarantinedSample)
+        assert isinstance(found, RawSample)
         assert found.reason == reason
         assert reason in QUARANTINE_REASONS
 
@@ -89,4 +89,4 @@ def test_examine__in_threads():
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(examine, [good, bad] * 40))
     assert {type(item) for item in found[::2]} == {ExaminedSample}
-    assert {type(item) for item in found[1::2]} == {QuarantinedSample}
+    assert {type(item) for item in found[1::2]} == {RawSample}

@@ -1,7 +1,7 @@
 import numpy as np
 import pyarrow as pa
 
-from weakspot.data.groups import Bursts, MomentsSeen, burst_sentence, find_bursts
+from weakspot.data.groups import burst_sentence, count_bursts
 from weakspot.data.images import CAMERA_BITS
 
 
@@ -11,49 +11,47 @@ def _moments(seconds, cameras):
 
 def _bursts(seconds, *, cameras=None, strata=None, evaluated=None):
     n_samples = len(seconds)
-    return find_bursts(
+    return count_bursts(
         _moments(seconds, [1] * n_samples if cameras is None else cameras),
         np.zeros(n_samples, dtype=np.int64) if strata is None else np.array(strata),
         np.ones(n_samples, dtype=np.bool_) if evaluated is None else np.array(evaluated),
     )
 
 
-def test_find_bursts__seconds_in_between():
-    assert _bursts([0, 3, 6, 60, 90, 91, 200]) == Bursts(n_images=5, n_bursts=2, n_dated=7)
-    assert _bursts([4, 0, 8]) == Bursts(n_images=0, n_bursts=0, n_dated=3)
+def test_count_bursts__seconds_in_between():
+    assert _bursts([0, 3, 6, 60, 90, 91, 200]) == (5, 2, 7)
+    assert _bursts([4, 0, 8]) == (0, 0, 3)
 
 
-def test_find_bursts__one_camera_one_class_and_only_what_is_evaluated():
+def test_count_bursts__one_camera_one_class_and_only_what_is_evaluated():
     seconds = [0, 1, 2, 3]
     assert _bursts(seconds, cameras=[1, 2, 1, 2]).n_bursts == 2
     assert _bursts(seconds, strata=[0, 1, 2, 7]).n_images == 0
-    assert _bursts(seconds, evaluated=[True, False, False, True]) == Bursts(2, 1, 2)
+    assert _bursts(seconds, evaluated=[True, False, False, True]) == (2, 1, 2)
 
 
-def test_find_bursts__a_clock_that_was_never_set_is_no_burst():
+def test_count_bursts__a_clock_that_was_never_set_is_no_burst():
     assert _bursts([0] * 40 + [100, 101]).n_images == 2
     assert _bursts([0] * 8 + [100, 101]).n_images == 10
 
 
-def test_find_bursts__unknown_moments():
-    assert find_bursts(None, np.zeros(3, dtype=np.int64), np.ones(3, dtype=np.bool_)) == Bursts()
+def test_count_bursts__unknown_moments():
+    assert count_bursts(None, np.zeros(3, dtype=np.int64), np.ones(3, dtype=np.bool_)) == (0, 0, 0)
     nothing = np.zeros(3, dtype=np.int64)
-    assert find_bursts(nothing, nothing, np.ones(3, dtype=np.bool_)) == Bursts()
+    assert count_bursts(nothing, nothing, np.ones(3, dtype=np.bool_)) == (0, 0, 0)
 
 
-def test_moments_seen__parts_of_earlier_versions_say_nothing():
-    seen = MomentsSeen()
-    seen.observe(pa.table({"key": ["a", "b"]}))
-    seen.observe(pa.table({"key": ["c"], "moment": pa.array([None], pa.int64())}))
-    assert MomentsSeen().moments() is None
-    assert seen.moments() is None
-    seen.observe(pa.table({"key": ["d", "e"], "moment": pa.array([5, None], pa.int64())}))
-    assert seen.moments().tolist() == [0, 0, 0, 5, 0]
+def test_all_moments__parts_of_earlier_versions_say_nothing():
+    without = pa.table({"key": ["c"], "moment": pa.array([None], pa.int64())})
+    seen = [moments_in(pa.table({"key": ["a", "b"]})), moments_in(without)]
+    assert all_moments(seen) is None
+    seen.append(moments_in(pa.table({"key": ["d"], "moment": pa.array([5], pa.int64())})))
+    assert all_moments(seen).tolist() == [0, 0, 0, 5]
 
 
 def test_burst_sentence__a_number_or_nothing():
-    assert burst_sentence(Bursts(9, 4, 100)) == ""
-    said = burst_sentence(Bursts(1_240, 310, 2_000))
+    assert burst_sentence(9, 4, 100) == ""
+    said = burst_sentence(1_240, 310, 2_000)
     assert said.startswith(
         "1,240 of 2,000 evaluation images with a capture time come in 310 bursts"
     )

@@ -147,11 +147,11 @@ def test_read_location__a_remote_image_is_fetched_once(tmp_path):
     with web_folder() as folder, reading_as(RemoteReading(cache_folder=str(tmp_path / "cache"))):
         folder.put("a.jpg", b"first")
         where = f"{folder.address}/a.jpg"
-        assert [read_anew(where).data, read_location(where), read_location(where)] == [b"first"] * 3
+        assert [read_anew(where), read_location(where), read_location(where)] == [b"first"] * 3
         assert folder.seen["GET /a.jpg"] == 1
         folder.put("a.jpg", b"second")
         assert read_location(where) == b"first"
-        assert read_anew(where).data == b"second"
+        assert read_anew(where) == b"second"
         assert read_location(where) == b"second"
         assert folder.seen["GET /a.jpg"] == 2
 

@@ -11,14 +11,15 @@ from weakspot.core.errors import ConfigError, MissingExtraError
 from weakspot.data.remote import (
     FOLDER_VARIABLE,
     MEGABYTES_VARIABLE,
+    LastingTroubleError,
     PassingTroubleError,
     RemoteReading,
-    TooSlowError,
-    Tries,
     asked_wait,
     is_refusal,
     reading_as,
     remote_reading,
+    try_again,
+    wait_after,
 )
 
 SAY = "from weakspot.data.remote import remote_reading; r = remote_reading(); print(r.cache_megabytes, r.cache_folder)"
@@ -78,14 +79,14 @@ def failing(errors):
 
 def test_run__passing_trouble_is_tried_again():
     read, seen = failing([ConnectionError("gone"), PassingTroubleError("500"), RuntimeError("odd")])
-    assert Tries(location="a", reading=QUICK).run(read) == b"answer"
+    assert try_again(read, "a", QUICK) == b"answer"
     assert len(seen) == 4
 
 
 def test_run__gives_up_after_the_last_try():
     read, seen = failing([ConnectionError(str(number)) for number in range(9)])
     with pytest.raises(ConnectionError, match="3"):
-        Tries(location="a", reading=QUICK).run(read)
+        try_again(read, "a", QUICK)
     assert len(seen) == 4
 
 
@@ -96,34 +97,32 @@ def test_run__gives_up_after_the_last_try():
         PermissionError("a"),
         ValueError("a"),
         MissingExtraError("x", extra="y", purpose="z"),
-        TooSlowError("a"),
+        LastingTroubleError("a"),
     ],
 )
 def test_run__lasting_trouble_is_not_tried_again(error):
     read, seen = failing([error])
     with pytest.raises(type(error)):
-        Tries(location="a", reading=QUICK).run(read)
+        try_again(read, "a", QUICK)
     assert len(seen) == 1
 
 
 def test_run__a_server_that_asks_for_more_time_than_there_is():
     read, seen = failing([PassingTroubleError("503", wait=3600.0)])
-    with pytest.raises(TooSlowError, match="too late"):
-        Tries(location="a", reading=QUICK).run(read)
+    with pytest.raises(LastingTroubleError, match="too late"):
+        try_again(read, "a", QUICK)
     assert len(seen) == 1
 
 
 def test_wait_after__grows_differs_and_is_repeatable():
-    first, second = (
-        Tries(location="a", reading=RemoteReading()),
-        Tries(location="b", reading=RemoteReading()),
-    )
-    assert [first.wait_after(n) for n in (1, 2, 3)] == [first.wait_after(n) for n in (1, 2, 3)]
-    assert first.wait_after(1) != second.wait_after(1)
-    for attempt in range(1, 30):
-        usual = min(0.25 * 2 ** (attempt - 1), 15.0)
-        assert 0.5 * usual <= first.wait_after(attempt) < 1.5 * usual
-    assert first.wait_after(1, 9.0) == 9.0
+    reading = RemoteReading()
+    waits = [wait_after(attempt, "a", reading) for attempt in range(1, 30)]
+    assert waits == [wait_after(attempt, "a", reading) for attempt in range(1, 30)]
+    assert waits[0] != wait_after(1, "b", reading)
+    for number, wait in enumerate(waits):
+        usual = min(0.25 * 2**number, 15.0)
+        assert 0.5 * usual <= wait < 1.5 * usual
+    assert wait_after(1, "a", reading, 9.0) == 9.0
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from weakspot.data.locations import (
     UnreadableLocationError,
     explained,
     open_location,
-    read_anew,
     read_location,
+    read_stamped,
 )
 from weakspot.data.remote import (
     RemoteReading,
@@ -98,9 +98,9 @@ def test_read_location__ranges(server, habit):
     assert reason_of(f"{server.address}/{habit}a.jpg#bytes=99999-20").reason == "bad-range"
 
 
-def test_read_anew__tells_the_stamp(server):
-    assert read_anew(f"{server.address}/a.jpg").stamp == '10240 "one"'
-    assert read_anew(f"{server.address}/a.jpg#bytes=5-5").stamp == '10240 "one"'
+def test_read_stamped__tells_the_stamp(server):
+    assert read_stamped(f"{server.address}/a.jpg")[1] == '10240 "one"'
+    assert read_stamped(f"{server.address}/a.jpg#bytes=5-5")[1] == '10240 "one"'
 
 
 def test_ask__only_headers(server):

@@ -10,7 +10,8 @@ from weakspot.core.errors import StoreError
 from weakspot.core.roles import Classifier
 from weakspot.core.run import CheckState, PreflightCheck
 from weakspot.data.prediction_columns import with_extra_classes
-from weakspot.data.source import ExaminedSource, SampleSource
+from weakspot.data.source import SampleSource
+from weakspot.data.table_source import PredictionsSource
 from weakspot.run.classification import reads_embeddings
 from weakspot.run.ingestion import IngestResult, summary_of
 from weakspot.run.preflight import classifier as accuracy
@@ -53,7 +54,7 @@ def check_before(
     Raises:
         NotEnoughDataError: if no sample could be evaluated.
     """
-    if isinstance(source, ExaminedSource) and classifier is None:
+    if isinstance(source, PredictionsSource) and classifier is None:
         # A table without images is read in less time than a look at it would take.
         return ()
     key = _key(source, classifier, settings)

@@ -21,7 +21,7 @@ from weakspot.data.images import UnreadableImageError, jpeg_of
 from weakspot.data.locations import TAR_EXTENSIONS, UnreadableLocationError, read_location
 from weakspot.data.settings import DataSettings
 from weakspot.data.source import Problems, SampleSource
-from weakspot.data.table_source import OneTableSource
+from weakspot.data.table_source import ManifestSource, PredictionsSource
 from weakspot.data.tables import TABLE_EXTENSIONS
 from weakspot.project.new_settings import BY_SUFFIX, classifier_settings, recommended_settings
 from weakspot.project.project import Project
@@ -250,8 +250,8 @@ def look_at_data(
 
 def _of_source(source: SampleSource) -> dict[str, object]:
     seen: dict[str, object] = {"kind": source.kind}
-    if isinstance(source, OneTableSource):
-        header = source.table.header
+    if isinstance(source, ManifestSource | PredictionsSource):
+        header = source.header
         roles = resolve_columns(header, source.columns, Problems(), with_images=source.with_images)
         named = {
             "path": roles.image,
