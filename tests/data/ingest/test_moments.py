@@ -1,7 +1,7 @@
 import numpy as np
 import pyarrow as pa
 
-from weakspot.data.groups import burst_sentence, count_bursts
+from weakspot.data.groups import all_moments, burst_sentence, count_bursts, moments_in
 from weakspot.data.images import CAMERA_BITS
 
 
