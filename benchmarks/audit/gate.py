@@ -77,7 +77,7 @@ def judge_release(models: TwoModels) -> Answer:
         request = CheckRequest(
             policy=parse_policy(rules, where="the audit"), baseline=baseline, policy_name="audit"
         )
-        result = check(weakspot.Project.open(project.folder), request).result
+        result = check(weakspot.Project.open(project.folder), request)[0]
     flagged = {entry.subject for entry in result.of(Ruling.VIOLATED)}
     return Answer(
         n_confirmed=len(flagged),

@@ -85,9 +85,8 @@ def _result(project: Any, policy: Path | str | None, baseline: Path | str | None
         opened = project if isinstance(project, Project) else Project.open(project)
         path = Path(policy) if policy is not None else opened.folder / "policy.toml"
         known = None if baseline is None else load_baseline(Path(baseline))
-        return check(
-            opened, CheckRequest(policy=load_policy(path), policy_name=path.name, baseline=known)
-        ).result
+        asked = CheckRequest(policy=load_policy(path), policy_name=path.name, baseline=known)
+        return check(opened, asked)[0]
     except WeakspotError as error:
         raise pytest.fail.Exception(
             f"weakspot could not judge the model. {error}", pytrace=False

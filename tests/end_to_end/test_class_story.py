@@ -171,7 +171,7 @@ def test_repair__without_a_slice__repairs_the_class(record, project):
 def test_check__a_policy_forbids_classes_that_fail(record, project):
     policy = parse_policy({"failing_classes": {"max": 0}}, where="test")
     checked = check(project, CheckRequest(policy=policy, run_id=record.run_id))
-    (entry,) = checked.result.failing
+    (entry,) = checked[0].failing
     assert entry.sentence.startswith("1 class is confirmed to fail as a whole: “apple”")
 
 

@@ -16,16 +16,12 @@ from weakspot.gate.bars import (
 )
 from weakspot.gate.figures import Figures, SubjectKind, Tally
 from weakspot.gate.policy import (
-    ClassCountRule,
     CountRule,
     GapRule,
-    Judging,
     LeastRule,
     parse_policy,
 )
 from weakspot.gate.result import Ruling
-
-JUDGING = Judging()
 
 
 def _slice(name, n_samples, n_failed, **more):
@@ -50,7 +46,7 @@ def _only(entries):
 )
 def test_slice_accuracy__by_interval_only_what_is_clearly_below_violates(n_failed, verdict):
     figures = Figures(tallies=(_slice("a", 50, n_failed),), n_tested=1)
-    entry = _only(slice_accuracy(LeastRule(min=0.8), figures, JUDGING))
+    entry = _only(slice_accuracy(LeastRule(min=0.8), figures))
     assert entry.verdict is verdict
     assert (entry.value, entry.bar, entry.n_samples) == (1 - n_failed / 50, 0.8, 50)
     assert (entry.interval.low, entry.interval.high) == exact_interval(
@@ -61,8 +57,7 @@ def test_slice_accuracy__by_interval_only_what_is_clearly_below_violates(n_faile
 def test_slice_accuracy__by_point_everything_below_violates():
     figures = Figures(tallies=(_slice("a", 50, 13),), n_tested=1)
     assert (
-        _only(slice_accuracy(LeastRule(min=0.8, judge="point"), figures, JUDGING)).verdict
-        is Ruling.VIOLATED
+        _only(slice_accuracy(LeastRule(min=0.8, judge="point"), figures)).verdict is Ruling.VIOLATED
     )
 
 
@@ -70,7 +65,7 @@ def test_slice_accuracy__the_more_was_tested_the_wider_the_interval():
     few, many = (
         _only(
             slice_accuracy(
-                LeastRule(min=0.8), Figures(tallies=(_slice("a", 50, 20),), n_tested=count), JUDGING
+                LeastRule(min=0.8), Figures(tallies=(_slice("a", 50, 20),), n_tested=count)
             )
         )
         for count in (1, 200)
@@ -82,16 +77,13 @@ def test_slice_accuracy__the_more_was_tested_the_wider_the_interval():
 
 def test_slice_accuracy__too_few_samples_are_not_judged():
     figures = Figures(tallies=(_slice("a", 9, 9),), n_tested=1)
-    entry = _only(slice_accuracy(LeastRule(min=0.8), figures, JUDGING))
+    entry = _only(slice_accuracy(LeastRule(min=0.8), figures))
     assert entry.verdict is Ruling.NOT_JUDGED
     assert entry.sentence == "“a” has 9 samples, fewer than the 10 that are needed: not judged."
 
 
 def test_slice_accuracy__without_slices_it_is_kept():
-    assert (
-        _only(slice_accuracy(LeastRule(min=0.8), Figures(tallies=()), JUDGING)).verdict
-        is Ruling.KEPT
-    )
+    assert _only(slice_accuracy(LeastRule(min=0.8), Figures(tallies=()))).verdict is Ruling.KEPT
 
 
 @pytest.mark.parametrize(
@@ -105,7 +97,7 @@ def test_slice_accuracy__without_slices_it_is_kept():
 )
 def test_slice_gap__is_held_against_the_rest_of_the_class(failed, judge, verdict):
     figures = Figures(tallies=(_slice("a", 50, failed),), n_tested=1)
-    entry = _only(slice_gap(GapRule(max=0.25, judge=judge), figures, JUDGING))
+    entry = _only(slice_gap(GapRule(max=0.25, judge=judge), figures))
     assert entry.verdict is verdict
     assert entry.value == pytest.approx(failed / 50)
     assert entry.interval.low < entry.value < entry.interval.high
@@ -113,7 +105,7 @@ def test_slice_gap__is_held_against_the_rest_of_the_class(failed, judge, verdict
 
 def test_slice_gap__a_slice_without_a_rest_is_not_judged():
     figures = Figures(tallies=(_slice("a", 50, 50, n_outside=3),), n_tested=1)
-    assert _only(slice_gap(GapRule(max=0.25), figures, JUDGING)).verdict is Ruling.NOT_JUDGED
+    assert _only(slice_gap(GapRule(max=0.25), figures)).verdict is Ruling.NOT_JUDGED
 
 
 def test_class_accuracy__classes_can_have_bars_of_their_own():
@@ -125,7 +117,8 @@ def test_class_accuracy__classes_can_have_bars_of_their_own():
         {"class_accuracy": {"min": 0.9, "per_class": {"pear": 0.5}}}, where="here"
     )
     verdicts = {
-        entry.subject: entry.verdict for entry in class_accuracy(policy, Figures(tallies=tallies))
+        entry.subject: entry.verdict
+        for entry in class_accuracy(policy.class_accuracy, Figures(tallies=tallies))
     }
     assert verdicts == {"apple": Ruling.VIOLATED, "pear": Ruling.KEPT}
 
@@ -136,20 +129,20 @@ def test_class_accuracy__an_unknown_class_is_refused():
         {"class_accuracy": {"min": 0.9, "per_class": {"paer": 0.5}}}, where="here"
     )
     with pytest.raises(ConfigError, match="Did you mean 'pear'"):
-        list(class_accuracy(policy, Figures(tallies=tallies)))
+        list(class_accuracy(policy.class_accuracy, Figures(tallies=tallies)))
 
 
 def test_overall_accuracy__says_which_model_is_meant():
     tallies = (Tally(subject="overall", kind=SubjectKind.OVERALL, n_samples=1000, n_failed=5),)
-    entry = _only(overall_accuracy(LeastRule(min=0.9), Figures(tallies=tallies), JUDGING))
+    entry = _only(overall_accuracy(LeastRule(min=0.9), Figures(tallies=tallies)))
     assert entry.sentence.startswith("The model is right on 99.5 % of 1000 samples")
 
 
 def test_confirmed_slices__explained_and_accepted_ones_do_not_count():
     tallies = (_slice("a", 50, 30), _slice("b", 50, 30, is_finding=False), _slice("c", 50, 30))
     rule = CountRule(max=1)
-    assert confirmed_slices(rule, Figures(tallies=tallies), []).verdict is Ruling.VIOLATED
-    kept = confirmed_slices(rule, Figures(tallies=tallies), ["id-c"])
+    assert _only(confirmed_slices(rule, Figures(tallies=tallies))).verdict is Ruling.VIOLATED
+    kept = _only(confirmed_slices(rule, Figures(tallies=tallies, accepted=("id-c",))))
     assert (kept.verdict, kept.value) == (Ruling.KEPT, 1.0)
     assert kept.sentence == "1 slice is confirmed: “a”; 1 may be. 1 more are accepted."
 
@@ -165,13 +158,14 @@ def test_failing_classes__only_confirmed_ones_count():
         )
         for name in ("heron", "crane", "owl")
     )
-    entry = failing_classes(ClassCountRule(max=1), Figures(tallies=tallies))
+    entry = _only(failing_classes(CountRule(max=1), Figures(tallies=tallies)))
     assert (entry.verdict, entry.value) == (Ruling.VIOLATED, 2.0)
     assert entry.sentence == (
         "2 classes are confirmed to fail as a whole: “heron” (40 of 50 wrong), “owl” (40 of 50 wrong); 1 may."
     )
-    assert failing_classes(ClassCountRule(max=2), Figures(tallies=tallies)).verdict is Ruling.KEPT
-    kept = failing_classes(ClassCountRule(max=0), Figures(tallies=tallies[1:2]))
+    two = _only(failing_classes(CountRule(max=2), Figures(tallies=tallies)))
+    assert two.verdict is Ruling.KEPT
+    kept = _only(failing_classes(CountRule(max=0), Figures(tallies=tallies[1:2])))
     assert kept.sentence == "No class is confirmed to fail as a whole; none may."
 
 

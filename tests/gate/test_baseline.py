@@ -9,8 +9,7 @@ from weakspot.gate.baseline import (
     Baseline,
     ClassPredictions,
     HeldOutPredictions,
-    PackedBits,
-    PackedKeys,
+    Packed,
     decode_baseline,
     encode_baseline,
 )
@@ -19,9 +18,9 @@ RECORD = RunRecord(run_id="r", command="", started="2026-01-01", seed=0)
 
 
 def _baseline(n_bits=3):
-    bits = PackedBits.of(np.array([True] * n_bits))
+    bits = Packed.of_bits(np.array([True] * n_bits))
     predictions = HeldOutPredictions(
-        keys=PackedKeys.of([f"{place:016x}" for place in range(3)]),
+        keys=Packed.of_hashes([f"{place:016x}" for place in range(3)]),
         classes=(ClassPredictions(class_name="a", members=bits, failed=bits),),
     )
     return Baseline(run=RECORD, class_names=("a",), predictions=predictions)

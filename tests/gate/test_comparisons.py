@@ -1,9 +1,7 @@
 from weakspot.gate.bars import new_slices
-from weakspot.gate.figures import Sighting
-from weakspot.gate.policy import Judging, NewSliceRule
+from weakspot.gate.figures import Figures, Sighting
+from weakspot.gate.policy import NewSliceRule
 from weakspot.gate.result import Ruling
-
-JUDGING = Judging()
 
 
 def _sighting(name, **more):
@@ -13,14 +11,14 @@ def _sighting(name, **more):
 
 
 def _new(sightings, rule=None, *, accepted=(), n_tested=10, correction="fdr"):
-    found = new_slices(
-        rule or NewSliceRule(max=0),
-        sightings,
-        JUDGING,
+    figures = Figures(
+        tallies=(),
+        sightings=tuple(sightings),
         n_tested=n_tested,
         correction=correction,
-        accepted=accepted,
+        accepted=tuple(accepted),
     )
+    found = new_slices(rule or NewSliceRule(max=0), figures)
     return {entry.subject: entry for entry in found}
 
 

@@ -9,10 +9,9 @@ from weakspot.gate.baseline import (
     Baseline,
     ClassPredictions,
     HeldOutPredictions,
-    PackedBits,
-    PackedKeys,
+    Packed,
 )
-from weakspot.gate.figures import NamedMembers, SubjectKind, pair_samples
+from weakspot.gate.figures import SubjectKind, pair_samples
 
 RECORD = RunRecord(run_id="r", command="", started="2026-01-01", seed=0)
 
@@ -22,10 +21,10 @@ def _predictions(numbers, labels, failed):
     bits = {name: np.array([label == name for label in labels]) for name in ("a", "b")}
     wrong = np.array(failed)
     return HeldOutPredictions(
-        keys=PackedKeys.of([f"{number:016x}" for number in numbers]),
+        keys=Packed.of_hashes([f"{number:016x}" for number in numbers]),
         classes=tuple(
             ClassPredictions(
-                class_name=name, members=PackedBits.of(own), failed=PackedBits.of(own & wrong)
+                class_name=name, members=Packed.of_bits(own), failed=Packed.of_bits(own & wrong)
             )
             for name, own in bits.items()
         ),
@@ -39,9 +38,8 @@ def _baseline(predictions):
 def test_paired__only_shared_samples_count_whatever_their_order():
     before = _predictions([1, 2, 3, 4], "aabb", [False, True, False, False])
     now = _predictions([9, 4, 3, 2], "abba", [True, True, False, False])
-    found = pair_samples(_baseline(before), now)
-    overall, a, b = found.pairs
-    assert (found.n_shared, found.n_before, found.n_now) == (3, 4, 4)
+    (overall, a, b), notes = pair_samples(_baseline(before), now)
+    assert notes[0].startswith("3 of 4 held-out samples are in the baseline too")
     assert (a.n_samples, a.right_before, a.right_now, a.gained, a.lost) == (1, 0, 1, 1, 0)
     assert (b.n_samples, b.right_before, b.right_now, b.gained, b.lost) == (2, 2, 1, 0, 1)
     assert (overall.n_samples, overall.gained, overall.lost) == (3, 1, 1)
@@ -52,9 +50,9 @@ def test_paired__samples_with_another_label_are_left_out_and_counted():
         _predictions([1, 2], "ab", [False, False]),
         _predictions([1, 2], "bb", [True, True]),
     )
-    found = pair_samples(_baseline(before), now)
-    assert found.n_relabelled == 1
-    assert found.pairs[0].n_samples == 1
+    pairs, notes = pair_samples(_baseline(before), now)
+    assert notes[1] == "1 of them have another label now and are left out."
+    assert pairs[0].n_samples == 1
 
 
 def test_paired__named_slices_are_compared_within_their_class():
@@ -70,8 +68,8 @@ def test_paired__named_slices_are_compared_within_their_class():
         found_on=DataUse(name="", n_samples=0, digest=""),
         names=(name,),
     )
-    named = NamedMembers(found=found, members=np.array([False, True, True]))
-    own = pair_samples(_baseline(before), now, (named,)).pairs[-1]
+    named = (found, np.array([False, True, True]))
+    own = pair_samples(_baseline(before), now, (named,))[0][-1]
     assert (own.subject, own.kind, own.n_samples, own.lost) == ("mine", SubjectKind.NAMED, 1, 1)
 
 
@@ -90,6 +88,6 @@ def test_paired__samples_of_a_group_are_one_unit():
         _predictions([1, 2, 3, 4], "aaab", [False] * 4),
         _predictions([1, 2, 3, 4], "aaab", [True, True, False, True]),
     )
-    overall, own, _ = pair_samples(_baseline(before), now, groups=np.array([7, 7, 8, 9])).pairs
+    (overall, own, _), _ = pair_samples(_baseline(before), now, groups=np.array([7, 7, 8, 9]))
     assert (own.units.tolist(), own.nets.tolist()) == ([7], [2])
     assert (overall.units.tolist(), overall.nets.tolist()) == ([7, 9], [2, 1])

@@ -2,12 +2,13 @@ import numpy as np
 import pytest
 
 from weakspot.gate import regressions as fall_tests
-from weakspot.gate.figures import PairedTally, SubjectKind
-from weakspot.gate.policy import Judging, RegressionRule
-from weakspot.gate.regressions import regressions
+from weakspot.gate.figures import Figures, PairedTally, SubjectKind
+from weakspot.gate.policy import RegressionRule
 from weakspot.gate.result import Ruling
 
-JUDGING = Judging()
+
+def regressions(rule, pairs):
+    return fall_tests.regressions(rule, Figures(tallies=(), pairs=tuple(pairs)))
 
 
 def _pair(name, n_samples, gained, lost, kind=SubjectKind.SLICE, **more):
@@ -52,7 +53,7 @@ def few_flips(monkeypatch):
 )
 def test_regressions__by_interval_only_a_certain_fall_violates(gained, lost, judge, verdict):
     (entry,) = regressions(
-        RegressionRule(max_drop=0.0, judge=judge), [_pair("a", 100, gained, lost)], JUDGING
+        RegressionRule(max_drop=0.0, judge=judge), [_pair("a", 100, gained, lost)]
     )
     assert entry.verdict is verdict
     assert entry.value == pytest.approx((gained - lost) / 100)
@@ -61,13 +62,13 @@ def test_regressions__by_interval_only_a_certain_fall_violates(gained, lost, jud
 
 def test_regressions__the_question_is_one_sided():
     # Five lost of five is one chance in 32; two-sided it would be one in 16.
-    (entry,) = regressions(RegressionRule(max_drop=0.0), [_pair("a", 100, 0, 5)], JUDGING)
+    (entry,) = regressions(RegressionRule(max_drop=0.0), [_pair("a", 100, 0, 5)])
     assert entry.p_value == pytest.approx(1 / 32, abs=0.005)
     assert entry.verdict is Ruling.VIOLATED
 
 
 def test_regressions__a_certain_fall_within_the_bar_is_kept():
-    (entry,) = regressions(RegressionRule(max_drop=0.3), [_pair("a", 100, 0, 20)], JUDGING)
+    (entry,) = regressions(RegressionRule(max_drop=0.3), [_pair("a", 100, 0, 20)])
     assert entry.verdict is Ruling.KEPT
 
 
@@ -76,8 +77,8 @@ def test_regressions__only_what_is_asked_for_is_compared():
         _pair("overall", 100, 0, 6, SubjectKind.OVERALL),
         *(_pair(f"c{place}", 100, 4, 4, SubjectKind.CLASS) for place in range(50)),
     ]
-    alone = list(regressions(RegressionRule(max_drop=0.0, of=("overall",)), pairs, JUDGING))
-    together = list(regressions(RegressionRule(max_drop=0.0), pairs, JUDGING))
+    alone = list(regressions(RegressionRule(max_drop=0.0, of=("overall",)), pairs))
+    together = list(regressions(RegressionRule(max_drop=0.0), pairs))
     assert [entry.subject for entry in alone] == ["overall"]
     assert (alone[0].verdict, together[0].verdict) == (Ruling.VIOLATED, Ruling.KEPT)
     assert together[0].p_value > alone[0].p_value
@@ -85,13 +86,13 @@ def test_regressions__only_what_is_asked_for_is_compared():
 
 def test_regressions__subjects_in_which_nothing_changed_cost_nothing():
     pairs = [_pair("a", 100, 0, 6), *(_pair(f"c{place}", 100, 0, 0) for place in range(50))]
-    entry = next(iter(regressions(RegressionRule(max_drop=0.0), pairs, JUDGING)))
+    entry = next(iter(regressions(RegressionRule(max_drop=0.0), pairs)))
     assert entry.p_value == pytest.approx(1 / 64, abs=0.004)
 
 
 def test_regressions__too_few_shared_samples_are_not_judged_and_not_counted():
     small, large = regressions(
-        RegressionRule(max_drop=0.0), [_pair("a", 5, 0, 5), _pair("b", 100, 0, 6)], JUDGING
+        RegressionRule(max_drop=0.0), [_pair("a", 5, 0, 5), _pair("b", 100, 0, 6)]
     )
     assert (small.verdict, large.verdict) == (Ruling.NOT_JUDGED, Ruling.VIOLATED)
 
@@ -99,8 +100,8 @@ def test_regressions__too_few_shared_samples_are_not_judged_and_not_counted():
 def test_regressions__a_group_that_is_lost_as_one_counts_once():
     units, nets = np.arange(2), np.array([5, 5])
     grouped = _pair("a", 100, 0, 10, units=units, nets=nets)
-    (entry,) = regressions(RegressionRule(max_drop=0.0), [grouped], JUDGING)
-    (single,) = regressions(RegressionRule(max_drop=0.0), [_pair("a", 100, 0, 10)], JUDGING)
+    (entry,) = regressions(RegressionRule(max_drop=0.0), [grouped])
+    (single,) = regressions(RegressionRule(max_drop=0.0), [_pair("a", 100, 0, 10)])
     assert (entry.verdict, single.verdict) == (Ruling.KEPT, Ruling.VIOLATED)
     assert entry.p_value == pytest.approx(0.25, abs=0.02)
     assert entry.interval.low < single.interval.low
@@ -113,7 +114,7 @@ def test_regressions__models_that_do_not_fall_too_far_are_hardly_ever_flagged(fe
     n_false = sum(
         any(
             entry.verdict is Ruling.VIOLATED
-            for entry in regressions(rule, _drawn(random, 7, margin=margin), JUDGING)
+            for entry in regressions(rule, _drawn(random, 7, margin=margin))
         )
         for _ in range(200)
     )
@@ -122,19 +123,15 @@ def test_regressions__models_that_do_not_fall_too_far_are_hardly_ever_flagged(fe
 
 def test_regressions__ten_points_on_one_of_seven_named_slices_of_100_are_mostly_flagged(few_flips):
     random, rule = np.random.default_rng(12), RegressionRule(max_drop=0.0)
-    found = [
-        next(iter(regressions(rule, _drawn(random, 7, drop=0.1), JUDGING))) for _ in range(200)
-    ]
+    found = [next(iter(regressions(rule, _drawn(random, 7, drop=0.1)))) for _ in range(200)]
     assert sum(entry.verdict is Ruling.VIOLATED for entry in found) >= 110
 
 
 def test_regressions__what_is_called_detectable_is_flagged_in_four_of_five_cases(few_flips):
     random, rule = np.random.default_rng(13), RegressionRule(max_drop=0.0)
-    promised = [next(iter(regressions(rule, _drawn(random, 7), JUDGING))) for _ in range(20)]
+    promised = [next(iter(regressions(rule, _drawn(random, 7)))) for _ in range(20)]
     drop = float(np.median([entry.detectable for entry in promised]))
-    found = [
-        next(iter(regressions(rule, _drawn(random, 7, drop=drop), JUDGING))) for _ in range(150)
-    ]
+    found = [next(iter(regressions(rule, _drawn(random, 7, drop=drop)))) for _ in range(150)]
     assert 110 <= sum(entry.verdict is Ruling.VIOLATED for entry in found) <= 141
     assert f"{round(100 * promised[0].detectable, 1):g} %" in promised[0].sentence
 
@@ -146,7 +143,6 @@ def test_regressions__too_few_samples_for_the_drop_that_matters_are_not_judged()
                 regressions(
                     RegressionRule(max_drop=0.0, drop_that_matters=0.05),
                     [_pair("a", n, n // 20, n // 20)],
-                    JUDGING,
                 )
             )
         )
@@ -163,7 +159,6 @@ def test_regressions__subjects_on_the_same_samples_share_their_chance():
     once = [_pair("a", 100, 1, 9, units=units, nets=nets)]
     twice = [*once, _pair("b", 100, 1, 9, units=units, nets=nets)]
     alone, together = (
-        next(iter(regressions(RegressionRule(max_drop=0.0), pairs, JUDGING)))
-        for pairs in (once, twice)
+        next(iter(regressions(RegressionRule(max_drop=0.0), pairs))) for pairs in (once, twice)
     )
     assert together.p_value == pytest.approx(alone.p_value, abs=0.004)

@@ -1,6 +1,6 @@
 from weakspot.data.locations import read_location
 from weakspot.store import images
-from weakspot.store.images import ImagePack, PackPosition
+from weakspot.store.images import ImagePack
 
 
 def real(address, folder):
@@ -42,7 +42,7 @@ def test_append__next_file_when_full(tmp_path, monkeypatch):
         b"efghij",
         b"an image larger than a file",
     ]
-    pack.cut_back(PackPosition(shard=1, length=4))
+    pack.cut_back((1, 4))
     assert [path.read_bytes() for path in sorted(tmp_path.glob("*.bin"))] == [b"abcd", b"efgh"]
 
 
@@ -50,7 +50,7 @@ def test_is_whole__lost_file(tmp_path):
     pack = ImagePack(tmp_path)
     pack.append(b"abcd")
     pack.close()
-    assert pack.is_whole(PackPosition(shard=0, length=4))
-    assert not pack.is_whole(PackPosition(shard=0, length=5))
-    assert not pack.is_whole(PackPosition(shard=1, length=1))
-    assert pack.is_whole(PackPosition(shard=1, length=0))
+    assert pack.is_whole((0, 4))
+    assert not pack.is_whole((0, 5))
+    assert not pack.is_whole((1, 1))
+    assert pack.is_whole((1, 0))

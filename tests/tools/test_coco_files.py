@@ -11,7 +11,7 @@ from weakspot.core.errors import DataError
 from weakspot.core.samples import SampleSet
 from weakspot.project.project import Project
 from weakspot.tools.coco import write_dataset
-from weakspot.tools.exchange import ExportCall, exchange_bundle, export_to
+from weakspot.tools.exchange import exchange_bundle, export_to
 
 LOAD = """
 import json, sys
@@ -48,7 +48,8 @@ def test_write_dataset__coco_there_and_back_in_the_real_library(tmp_path):
     write_coco(tmp_path)
     written = export_to(
         _project(tmp_path, "annotations/instances_val2017.json"),
-        ExportCall(to="coco", folder=tmp_path / "out"),
+        "coco",
+        tmp_path / "out",
     )
     told = _loaded(written.files[0], tmp_path)
     assert told["boxes"] == [

@@ -16,7 +16,6 @@ from weakspot.repair.labels import read_labels
 from weakspot.tools.exchange import (
     EXPORTS,
     IMPORTS,
-    ExportCall,
     exchange_bundle,
     export_to,
     import_from,
@@ -149,7 +148,7 @@ def test_tables__every_function_is_there():
 def test_export_to__folder_that_cannot_be_made(project, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigError, match="cannot be made"):
-        export_to(project, ExportCall(to="cleanlab", folder=tmp_path / "file" / "out"))
+        export_to(project, "cleanlab", tmp_path / "file" / "out")
 
 
 def test_import_from__labels_of_pool_samples_are_taken_by_repair(project, tmp_path):

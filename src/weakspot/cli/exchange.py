@@ -10,7 +10,6 @@ from weakspot.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from weakspot.tools.bundle import Written
-    from weakspot.tools.exchange import ExportCall
     from weakspot.web.static import ExportRequest
 
 StateOption = typer.Option(
@@ -120,10 +119,13 @@ def export(
         return
     if static is not None or not to or out is None:
         raise _unclear(static=static, to=to, out=out)
-    from weakspot.tools.exchange import ExportCall
+    from weakspot.project.project import Project
+    from weakspot.tools.exchange import export_to
 
-    call = ExportCall(to=to, folder=out, run_id=run or None, copies_images=copy_images)
-    _export_to(project, call, as_json=as_json)
+    written = export_to(
+        Project.open(project), to, out, run_id=run or None, copies_images=copy_images
+    )
+    _show_files(written, as_json=as_json)
 
 
 def _export_marks(project: Path, tool: str, folder: Path, *, state: str, as_json: bool) -> None:
@@ -145,14 +147,6 @@ def _unclear(*, static: Path | None, to: str, out: Path | None) -> ConfigError:
         given=named or None,
         fix=f"Give --static FOLDER for the pages, or --to NAME --out FOLDER for another tool: {', '.join(EXPORTS)}.",
     )
-
-
-def _export_to(project: Path, call: "ExportCall", *, as_json: bool) -> None:
-    from weakspot.project.project import Project
-    from weakspot.tools.exchange import export_to
-
-    written = export_to(Project.open(project), call)
-    _show_files(written, as_json=as_json)
 
 
 def _export_static(request: "ExportRequest", *, as_json: bool) -> None:

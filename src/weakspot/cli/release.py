@@ -9,7 +9,7 @@ import typer
 from weakspot.cli.options import JsonOption, ProjectOption
 
 if TYPE_CHECKING:
-    from weakspot.gate.check import Checked
+    from weakspot.core.run import RunRecord
     from weakspot.gate.result import PolicyResult
     from weakspot.gate.watch import WatchRound
     from weakspot.project.project import Project
@@ -72,15 +72,16 @@ def check(
             _write_baseline(
                 opened,
                 write_baseline,
-                run_id=run_id if checked is None else checked.record.run_id,
+                run_id=run_id if checked is None else checked[1].run_id,
                 may_run=not no_run,
             )
     if checked is None:
         terminal.say(f"Baseline: {write_baseline}")
         return
-    write_outputs(checked.result, junit=junit, sarif=sarif, markdown=markdown)
-    terminal.show(checked.result, result_lines(checked.result), as_json=as_json)
-    raise typer.Exit(checked.result.exit_code)
+    result, _ = checked
+    write_outputs(result, junit=junit, sarif=sarif, markdown=markdown)
+    terminal.show(result, result_lines(result), as_json=as_json)
+    raise typer.Exit(result.exit_code)
 
 
 def _check_policy(
@@ -91,7 +92,7 @@ def _check_policy(
     no_run: bool,
     *,
     is_first: bool,
-) -> "Checked | None":
+) -> "tuple[PolicyResult, RunRecord] | None":
     from weakspot.cli import terminal
     from weakspot.gate.check import CheckRequest, check
     from weakspot.gate.policy import load_policy, without_comparisons
@@ -153,15 +154,13 @@ def watch(
     """Run a project again whenever it changes: its samples, model or settings; only what changed is computed."""
     from weakspot.cli import terminal
     from weakspot.gate.policy import load_policy
-    from weakspot.gate.watch import RoundRequest, Watcher, WatchRequest
+    from weakspot.gate.watch import RoundRequest, Watcher
     from weakspot.run.settings_file import load_settings
 
     load_settings(project)
     if policy is not None:
         load_policy(policy)
-    round_request = RoundRequest(
-        folder=project, policy=policy, baseline=baseline, judge_always=once
-    )
+    request = RoundRequest(folder=project, policy=policy, baseline=baseline, judge_always=once)
 
     def show(done: "WatchRound") -> None:
         if as_json:
@@ -170,11 +169,7 @@ def watch(
             terminal.say(done.line)
 
     with terminal.stopping_on_signals() as received, terminal.showing_progress() as progress:
-        watcher = Watcher(
-            WatchRequest(round_request=round_request, every=every),
-            progress=progress,
-            tell=show,
-        )
+        watcher = Watcher(request, every=every, progress=progress, tell=show)
         try:
             if once:
                 raise typer.Exit(1 if watcher.once().is_kept is False else 0)

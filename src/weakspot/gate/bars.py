@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Iterator, Sequence
+from functools import partial
 from math import sqrt
 
 import numpy as np
@@ -11,14 +12,13 @@ from weakspot.core.evidence import Interval
 from weakspot.core.statistics import Correction, adjusted_p_values, exact_interval
 from weakspot.gate.figures import Figures, Sighting, SubjectKind, Tally
 from weakspot.gate.policy import (
-    ClassCountRule,
+    ClassRule,
     CountRule,
     GapRule,
     Judge,
     Judging,
     LeastRule,
     NewSliceRule,
-    Policy,
 )
 from weakspot.gate.result import PolicyEntry, Ruling
 
@@ -98,50 +98,41 @@ def gap_interval(table: tuple[int, int, int, int], *, level: float) -> Interval:
 SHOWN = 5
 
 
-def overall_accuracy(rule: LeastRule, figures: Figures, judging: Judging) -> Iterator[PolicyEntry]:
+def overall_accuracy(rule: LeastRule, figures: Figures) -> Iterator[PolicyEntry]:
     """Judge the accuracy on all samples of the evaluation splits."""
     for tally in figures.of(SubjectKind.OVERALL):
-        yield _accuracy_entry(
-            "overall_accuracy", tally, rule.min, rule.judge, judging, n_subjects=1
-        )
+        yield _accuracy_entry("overall_accuracy", tally, rule.min, rule.judge, figures.judging)
 
 
-def class_accuracy(policy: Policy, figures: Figures) -> Iterator[PolicyEntry]:
-    rule, tallies = policy.class_accuracy, figures.of(SubjectKind.CLASS)
-    if rule is None:
-        return
+def class_accuracy(rule: ClassRule, figures: Figures) -> Iterator[PolicyEntry]:
+    """Judge the accuracy on every class; some may have bars of their own."""
+    tallies = figures.of(SubjectKind.CLASS)
     _refuse_unknown(rule.per_class, [tally.subject for tally in tallies])
+    judging = _shared(figures.judging, len(tallies))
     for tally in tallies:
         bar = rule.per_class.get(tally.subject, rule.min)
-        yield _accuracy_entry(
-            "class_accuracy", tally, bar, rule.judge, policy.judging, n_subjects=len(tallies)
-        )
+        yield _accuracy_entry("class_accuracy", tally, bar, rule.judge, judging)
 
 
-def slice_accuracy(rule: LeastRule, figures: Figures, judging: Judging) -> Iterator[PolicyEntry]:
+def slice_accuracy(rule: LeastRule, figures: Figures) -> Iterator[PolicyEntry]:
     """Judge the accuracy on every confirmed slice, on samples that it was not found on, and on every named slice."""
-    tallies = figures.of(SubjectKind.SLICE, SubjectKind.NAMED)
-    if not tallies:
-        yield _nothing("slice_accuracy", rule.min)
-    for tally in tallies:
-        yield _accuracy_entry(
-            "slice_accuracy", tally, rule.min, rule.judge, judging, n_subjects=_n_subjects(figures)
-        )
+    yield from _no_slices("slice_accuracy", rule.min, figures)
+    judging = _shared_by_slices(figures)
+    for tally in figures.of(SubjectKind.SLICE, SubjectKind.NAMED):
+        yield _accuracy_entry("slice_accuracy", tally, rule.min, rule.judge, judging)
 
 
-def slice_gap(rule: GapRule, figures: Figures, judging: Judging) -> Iterator[PolicyEntry]:
+def slice_gap(rule: GapRule, figures: Figures) -> Iterator[PolicyEntry]:
     """Judge the gap between every slice and the rest of its class."""
-    tallies = figures.of(SubjectKind.SLICE, SubjectKind.NAMED)
-    if not tallies:
-        yield _nothing("slice_gap", rule.max)
-    for tally in tallies:
-        yield _gap_entry(tally, rule, judging, n_subjects=_n_subjects(figures))
+    yield from _no_slices("slice_gap", rule.max, figures)
+    for tally in figures.of(SubjectKind.SLICE, SubjectKind.NAMED):
+        yield _gap_entry(tally, rule, _shared_by_slices(figures))
 
 
-def confirmed_slices(rule: CountRule, figures: Figures, accepted: Sequence[str]) -> PolicyEntry:
+def confirmed_slices(rule: CountRule, figures: Figures) -> Iterator[PolicyEntry]:
     """Judge the number of confirmed slices that no stronger one explains; accepted ones are left out."""
     findings = [tally for tally in figures.of(SubjectKind.SLICE) if tally.is_finding]
-    counted = [tally.subject for tally in findings if tally.slice_id not in accepted]
+    counted = [tally.subject for tally in findings if tally.slice_id not in figures.accepted]
     is_kept = len(counted) <= rule.max
     listed = (
         f": {', '.join(f'“{name}”' for name in counted[:SHOWN])}{', …' if len(counted) > SHOWN else ''}"
@@ -153,17 +144,25 @@ def confirmed_slices(rule: CountRule, figures: Figures, accepted: Sequence[str])
         if len(counted) < len(findings)
         else ""
     )
-    return PolicyEntry(
+    n_counted = len(counted)
+    verb = (
+        "No slice is"
+        if not counted
+        else "1 slice is"
+        if n_counted == 1
+        else f"{n_counted} slices are"
+    )
+    yield PolicyEntry(
         rule="confirmed_slices",
         subject="all slices",
         verdict=Ruling.KEPT if is_kept else Ruling.VIOLATED,
-        value=float(len(counted)),
+        value=float(n_counted),
         bar=float(rule.max),
-        sentence=f"{_slices(len(counted))} confirmed{listed}; {rule.max or 'none'} may be.{left_out}",
+        sentence=f"{verb} confirmed{listed}; {rule.max or 'none'} may be.{left_out}",
     )
 
 
-def failing_classes(rule: ClassCountRule, figures: Figures) -> PolicyEntry:
+def failing_classes(rule: CountRule, figures: Figures) -> Iterator[PolicyEntry]:
     """Judge the number of classes that are confirmed to fail more often than the others, as a whole."""
     failing = [tally for tally in figures.of(SubjectKind.CLASS) if tally.is_finding]
     listed = ", ".join(
@@ -172,7 +171,7 @@ def failing_classes(rule: ClassCountRule, figures: Figures) -> PolicyEntry:
     more = ", …" if len(failing) > SHOWN else ""
     counted = f"{len(failing) or 'No'} {'class' if len(failing) <= 1 else 'classes'}"
     verb = "is" if len(failing) <= 1 else "are"
-    return PolicyEntry(
+    yield PolicyEntry(
         rule="failing_classes",
         subject="all classes",
         verdict=Ruling.KEPT if len(failing) <= rule.max else Ruling.VIOLATED,
@@ -203,15 +202,13 @@ def too_few(
 
 
 def _accuracy_entry(
-    rule: str, tally: Tally, bar: float, judge: Judge, judging: Judging, *, n_subjects: int
+    rule: str, tally: Tally, bar: float, judge: Judge, judging: Judging
 ) -> PolicyEntry:
     if tally.n_samples < judging.min_samples:
         return too_few(
             rule, tally.subject, tally.n_samples, judging, slice_id=tally.slice_id, bar=bar
         )
-    interval = accuracy_interval(
-        tally.n_failed, tally.n_samples, level=shared_level(judging.level, n_subjects)
-    )
+    interval = accuracy_interval(tally.n_failed, tally.n_samples, level=judging.level)
     value = tally.accuracy
     is_violated = value < bar if judge == "point" else interval.high < bar
     said = _comparison(
@@ -231,14 +228,14 @@ def _accuracy_entry(
     )
 
 
-def _gap_entry(tally: Tally, rule: GapRule, judging: Judging, *, n_subjects: int) -> PolicyEntry:
+def _gap_entry(tally: Tally, rule: GapRule, judging: Judging) -> PolicyEntry:
     fewest = min(tally.n_samples, tally.n_outside)
     if fewest < judging.min_samples:
         return too_few(
             "slice_gap", tally.subject, fewest, judging, slice_id=tally.slice_id, bar=rule.max
         )
     table = (tally.n_failed, tally.n_samples, tally.failed_outside, tally.n_outside)
-    interval = gap_interval(table, level=shared_level(judging.level, n_subjects))
+    interval = gap_interval(table, level=judging.level)
     inside, outside = tally.n_failed / tally.n_samples, tally.failed_outside / tally.n_outside
     gap = inside - outside
     is_violated = gap > rule.max if rule.judge == "point" else interval.low > rule.max
@@ -271,18 +268,25 @@ def _comparison(*, is_violated: bool, is_beyond: bool, judge: Judge, words: tupl
     return f"but not clearly {beyond}" if is_beyond else within
 
 
-def _nothing(rule: str, bar: float) -> PolicyEntry:
-    sentence = "No slice is confirmed and none is named in the policy."
-    return PolicyEntry(
-        rule=rule, subject="all slices", verdict=Ruling.KEPT, bar=bar, sentence=sentence
-    )
+def _no_slices(rule: str, bar: float, figures: Figures) -> Iterator[PolicyEntry]:
+    """Yield that the rule is kept if there is no slice."""
+    if not figures.of(SubjectKind.SLICE, SubjectKind.NAMED):
+        sentence = "No slice is confirmed and none is named in the policy."
+        yield PolicyEntry(
+            rule=rule, subject="all slices", verdict=Ruling.KEPT, bar=bar, sentence=sentence
+        )
 
 
-def _n_subjects(figures: Figures) -> int:
-    """Return how many slices an interval shares its level with: all that were tested, and the named ones."""
-    return max(figures.n_tested, len(figures.of(SubjectKind.SLICE))) + len(
-        figures.of(SubjectKind.NAMED)
+def _shared_by_slices(figures: Figures) -> Judging:
+    """Return the level that an interval of a slice has: all that were tested share it, and the named ones."""
+    n_confirmed, n_named = (
+        len(figures.of(kind)) for kind in (SubjectKind.SLICE, SubjectKind.NAMED)
     )
+    return _shared(figures.judging, max(figures.n_tested, n_confirmed) + n_named)
+
+
+def _shared(judging: Judging, n_subjects: int) -> Judging:
+    return judging.model_copy(update={"level": shared_level(judging.level, n_subjects)})
 
 
 def _refuse_unknown(named: dict[str, float], known: Sequence[str]) -> None:
@@ -298,65 +302,35 @@ def _refuse_unknown(named: dict[str, float], known: Sequence[str]) -> None:
             )
 
 
-def _slices(count: int) -> str:
-    return "No slice is" if count == 0 else "1 slice is" if count == 1 else f"{count} slices are"
-
-
-def new_slices(
-    rule: NewSliceRule,
-    sightings: Sequence[Sighting],
-    judging: Judging,
-    *,
-    n_tested: int,
-    correction: Correction,
-    accepted: Sequence[str],
-) -> Iterator[PolicyEntry]:
-    """Judge whether the run has confirmed slices that the baseline has not.
-
-    Args:
-        rule: how many may be new.
-        sightings: the findings of the run.
-        judging: how rules are judged.
-        n_tested: slices that were tested in the run.
-        correction: which error rate was held over them.
-        accepted: ids of slices that somebody answers for; they do not count.
-    """
+def new_slices(rule: NewSliceRule, figures: Figures) -> Iterator[PolicyEntry]:
+    """Judge whether the run has confirmed slices that the baseline has not; accepted ones do not count."""
+    sightings = figures.sightings or ()
     fresh = [one for one in sightings if one.is_new]
-    q_values = dict(
-        zip((one.slice_id for one in fresh), _q_values(fresh, n_tested, correction), strict=True)
-    )
-    certain = [one for one in fresh if q_values[one.slice_id] <= 1.0 - judging.level]
-    is_kept = len([one for one in certain if one.slice_id not in accepted]) <= rule.max
+    q_values = _q_values(fresh, figures.n_tested, figures.correction)
+    certain = {
+        one.slice_id
+        for one, value in zip(fresh, q_values, strict=True)
+        if value <= 1.0 - figures.judging.level
+    }
+    is_kept = len(certain - set(figures.accepted)) <= rule.max
+    told = partial(PolicyEntry, rule="new_slices", bar=float(rule.max))
     if not sightings:
-        yield _entry("all slices", "", Ruling.KEPT, rule, "No slice is confirmed, so none is new.")
+        sentence = "No slice is confirmed, so none is new."
+        yield told(subject="all slices", verdict=Ruling.KEPT, sentence=sentence)
     for one in sightings:
+        verdict, sentence = Ruling.KEPT, f"“{one.subject}” is known: the baseline has it"
         if not one.is_new:
-            same = (
-                f" as “{one.known_as}” (overlap {one.overlap:.2f})"
-                if one.known_id != one.slice_id
-                else ""
-            )
-            yield _entry(
-                one.subject,
-                one.slice_id,
-                Ruling.KEPT,
-                rule,
-                f"“{one.subject}” is known: the baseline has it{same}.",
-            )
-        elif one not in certain:
+            is_same = one.known_id == one.slice_id
+            sentence += "." if is_same else f" as “{one.known_as}” (overlap {one.overlap:.2f})."
+        elif one.slice_id not in certain:
+            verdict = Ruling.NOT_JUDGED
             sentence = f"“{one.subject}” is not in the baseline, but it is certain only together with known slices: not judged."
-            yield _entry(one.subject, one.slice_id, Ruling.NOT_JUDGED, rule, sentence)
         else:
+            verdict = Ruling.KEPT if is_kept else Ruling.VIOLATED
             near = f"; the nearest overlaps by {one.overlap:.2f}" if one.overlap else ""
             may = f" {rule.max} may be new." if rule.max else ""
             sentence = f"“{one.subject}” is new: no slice of the baseline has nearly the same members{near}.{may}"
-            yield _entry(
-                one.subject,
-                one.slice_id,
-                Ruling.KEPT if is_kept else Ruling.VIOLATED,
-                rule,
-                sentence,
-            )
+        yield told(subject=one.subject, slice_id=one.slice_id, verdict=verdict, sentence=sentence)
 
 
 def _q_values(fresh: Sequence[Sighting], n_tested: int, correction: Correction) -> list[float]:
@@ -366,16 +340,3 @@ def _q_values(fresh: Sequence[Sighting], n_tested: int, correction: Correction) 
     p_values[: len(fresh)] = [min(1.0, one.p_value / one.weight) for one in fresh]
     adjusted = adjusted_p_values(p_values, correction=correction)[: len(fresh)].tolist()
     return [max(value, one.q_value) for value, one in zip(adjusted, fresh, strict=True)]
-
-
-def _entry(
-    subject: str, slice_id: str, verdict: Ruling, rule: NewSliceRule, sentence: str
-) -> PolicyEntry:
-    return PolicyEntry(
-        rule="new_slices",
-        subject=subject,
-        slice_id=slice_id,
-        verdict=verdict,
-        bar=float(rule.max),
-        sentence=sentence,
-    )

@@ -19,10 +19,10 @@ from weakspot.core.run import RECORD_VERSION, RunRecord
 KEY_BYTES = 8
 
 
-class PackedBits(Record):
-    """Yes or no for each of many samples.
+class Packed(Record):
+    """Something short of each of many samples: yes or no, or the first 64 bits of its content hash.
 
-    >>> PackedBits.of(np.array([True, False, True])).values.tolist()
+    >>> Packed.of_bits(np.array([True, False, True])).bits.tolist()
     [True, False, True]
     """
 
@@ -30,15 +30,19 @@ class PackedBits(Record):
     data: str = Field(repr=False)
 
     @classmethod
-    def of(cls, values: AnyArray) -> "PackedBits":
+    def of_bits(cls, values: AnyArray) -> "Packed":
         """Pack yes/no answers."""
-        return cls(
-            count=len(values),
-            data=_pack(np.packbits(np.asarray(values, dtype=np.bool_)).tobytes()),
-        )
+        bits = np.packbits(np.asarray(values, dtype=np.bool_))
+        return cls(count=len(values), data=_pack(bits.tobytes()))
+
+    @classmethod
+    def of_hashes(cls, hashes: list[str]) -> "Packed":
+        """Pack the beginnings of content hashes, each a text of hexadecimal digits."""
+        content = b"".join(bytes.fromhex(one[: 2 * KEY_BYTES]) for one in hashes)
+        return cls(count=len(hashes), data=_pack(content))
 
     @property
-    def values(self) -> BoolArray:
+    def bits(self) -> BoolArray:
         """Return the answers.
 
         Raises:
@@ -48,29 +52,15 @@ class PackedBits(Record):
         bits = np.unpackbits(np.frombuffer(content, dtype=np.uint8), count=self.count)
         return np.asarray(bits, dtype=np.bool_)
 
-
-class PackedKeys(Record):
-    """Short keys of many samples: the first 64 bits of their content hashes."""
-
-    count: int = Field(ge=0)
-    data: str = Field(repr=False)
-
-    @classmethod
-    def of(cls, hashes: list[str]) -> "PackedKeys":
-        """Pack content hashes, each a text of hexadecimal digits."""
-        content = b"".join(bytes.fromhex(one[: 2 * KEY_BYTES]) for one in hashes)
-        return cls(count=len(hashes), data=_pack(content))
-
     @property
-    def values(self) -> np.ndarray[Any, np.dtype[np.uint64]]:
-        """Return the keys as numbers.
+    def keys(self) -> np.ndarray[Any, np.dtype[np.uint64]]:
+        """Return the beginnings of content hashes as numbers.
 
         Raises:
             StoreError: if they are damaged.
         """
-        return np.frombuffer(_unpack(self.data, self.count * KEY_BYTES), dtype=">u8").astype(
-            np.uint64
-        )
+        content = _unpack(self.data, self.count * KEY_BYTES)
+        return np.frombuffer(content, dtype=">u8").astype(np.uint64)
 
 
 def _pack(content: bytes) -> str:
@@ -113,8 +103,8 @@ class ClassPredictions(Record):
 
     class_name: str
     side: Side | None = None
-    members: PackedBits
-    failed: PackedBits
+    members: Packed
+    failed: Packed
 
     @property
     def title(self) -> str:
@@ -131,10 +121,10 @@ class HeldOutPredictions(Record):
         slice_members: by slice id, the members of published slices.
     """
 
-    keys: PackedKeys
+    keys: Packed
     classes: tuple[ClassPredictions, ...]
-    discovery: dict[str, PackedBits] = Field(default_factory=dict)
-    slice_members: dict[str, PackedBits] = Field(default_factory=dict)
+    discovery: dict[str, Packed] = Field(default_factory=dict)
+    slice_members: dict[str, Packed] = Field(default_factory=dict)
 
     @property
     def is_consistent(self) -> bool:
@@ -237,7 +227,7 @@ def _refuse_torn(baseline: Baseline, where: str) -> None:
         is_whole = (
             is_whole
             and predictions.is_consistent
-            and len(np.unique(predictions.keys.values)) == predictions.keys.count
+            and len(np.unique(predictions.keys.keys)) == predictions.keys.count
         )
     if not is_whole:
         raise StoreError(

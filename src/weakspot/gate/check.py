@@ -3,10 +3,12 @@
 import difflib
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -36,9 +38,6 @@ from weakspot.gate.bars import (
 from weakspot.gate.baseline import Baseline
 from weakspot.gate.figures import (
     Figures,
-    NamedMembers,
-    Pairing,
-    Sighting,
     SubjectKind,
     Tally,
     pair_samples,
@@ -48,7 +47,6 @@ from weakspot.gate.policy import AcceptedSlice, NamedSlice, Policy
 from weakspot.gate.regressions import regressions
 from weakspot.gate.result import PolicyEntry, PolicyResult, Ruling
 from weakspot.gate.runs import (
-    HeldOut,
     choose_run,
     find_sightings,
     held_out,
@@ -337,36 +335,24 @@ def judge_policy(policy: Policy, figures: Figures, *, today: date) -> tuple[Poli
     """
     _refuse_without_baseline(policy, figures)
     acceptances = Acceptances(policy.accepted, figures, today)
-    entries = [*_single(policy, figures, acceptances), *_compare(policy, figures, acceptances)]
+    known = replace(figures, judging=policy.judging, accepted=acceptances.ids)
+    entries = [
+        entry for name in policy.rules for entry in CHECKS[name](getattr(policy, name), known)
+    ]
     return (*map(acceptances.applied, entries), *acceptances.entries())
 
 
-def _single(policy: Policy, figures: Figures, acceptances: Acceptances) -> Iterator[PolicyEntry]:
-    if policy.overall_accuracy is not None:
-        yield from overall_accuracy(policy.overall_accuracy, figures, policy.judging)
-    yield from class_accuracy(policy, figures)
-    if policy.slice_accuracy is not None:
-        yield from slice_accuracy(policy.slice_accuracy, figures, policy.judging)
-    if policy.slice_gap is not None:
-        yield from slice_gap(policy.slice_gap, figures, policy.judging)
-    if policy.confirmed_slices is not None:
-        yield confirmed_slices(policy.confirmed_slices, figures, acceptances.ids)
-    if policy.failing_classes is not None:
-        yield failing_classes(policy.failing_classes, figures)
-
-
-def _compare(policy: Policy, figures: Figures, acceptances: Acceptances) -> Iterator[PolicyEntry]:
-    if policy.new_slices is not None:
-        yield from new_slices(
-            policy.new_slices,
-            figures.sightings or (),
-            policy.judging,
-            n_tested=figures.n_tested,
-            correction=figures.correction,
-            accepted=acceptances.ids,
-        )
-    if policy.regressions is not None:
-        yield from regressions(policy.regressions, figures.pairs or (), policy.judging)
+CHECKS: dict[str, Callable[[Any, Figures], Iterator[PolicyEntry]]] = {
+    "overall_accuracy": overall_accuracy,
+    "class_accuracy": class_accuracy,
+    "slice_accuracy": slice_accuracy,
+    "slice_gap": slice_gap,
+    "confirmed_slices": confirmed_slices,
+    "failing_classes": failing_classes,
+    "new_slices": new_slices,
+    "regressions": regressions,
+}
+"""What judges a rule, by its key in the policy."""
 
 
 def _refuse_without_baseline(policy: Policy, figures: Figures) -> None:
@@ -406,21 +392,8 @@ class CheckRequest:
     today: date | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Checked:
-    """What came of it.
-
-    Args:
-        result: what became of the policy.
-        record: the run that was judged.
-    """
-
-    result: PolicyResult
-    record: RunRecord
-
-
-def check(project: Project, request: CheckRequest) -> Checked:
-    """Judge a run of a project by a policy; the run is made first if there is none, and computes only what is missing.
+def check(project: Project, request: CheckRequest) -> tuple[PolicyResult, RunRecord]:
+    """Return what became of a policy, and the run that was judged; it is made first if there is none, computing only what is missing.
 
     Raises:
         StoreError: if there is no run and none may be made, or the run is not finished.
@@ -446,7 +419,7 @@ def check(project: Project, request: CheckRequest) -> Checked:
         entries=entries,
         notes=(*figures.notes, *filter(None, [noted])),
     )
-    return Checked(result=result, record=record)
+    return result, record
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -462,27 +435,14 @@ class _Measuring:
         tested = [entry for entry in self.record.evidence if entry.verdict in TESTED]
         n_tested = max([len(tested), *(entry.n_tested for entry in tested)])
         correction = tested[0].correction if tested else "fdr"
-        if not self._reads_samples:
+        policy, baseline = self.request.policy, self.request.baseline
+        if not policy.slices and (baseline is None or not policy.needs_baseline):
             return Figures(tallies=tuple(tallies), n_tested=n_tested, correction=correction)
         named, samples = self._named()
         rows = used_rows(samples, self.project.settings)
         tallies += [self._tally(found, samples.only(rows)) for found in named]
-        sightings, pairing = self._compare(named, samples)
-        return Figures(
-            tallies=tuple(tallies),
-            n_tested=n_tested,
-            correction=correction,
-            sightings=sightings,
-            pairs=None if pairing is None else pairing.pairing.pairs,
-            notes=() if pairing is None else _notes(pairing.pairing),
-            compared_on=None if pairing is None else pairing.data,
-        )
-
-    @property
-    def _reads_samples(self) -> bool:
-        return bool(self.request.policy.slices) or (
-            self.request.baseline is not None and self.request.policy.needs_baseline
-        )
+        alone = Figures(tallies=tuple(tallies), n_tested=n_tested, correction=correction)
+        return self._compared(alone, named, samples)
 
     def _named(self) -> tuple[tuple[FailureSlice, ...], SampleSet]:
         policy = self.request.policy
@@ -513,40 +473,30 @@ class _Measuring:
             failed_outside=counts[3],
         )
 
-    def _compare(
-        self, named: tuple[FailureSlice, ...], samples: SampleSet
-    ) -> "tuple[tuple[Sighting, ...] | None, _Paired | None]":
+    def _compared(
+        self, figures: Figures, named: tuple[FailureSlice, ...], samples: SampleSet
+    ) -> Figures:
+        """Return figures with what the baseline is needed for."""
         policy, baseline = self.request.policy, self.request.baseline
         if baseline is None or not policy.needs_baseline:
-            return None, None
+            return figures
         refuse_other_task(baseline, samples.dataset.class_names, self.record.criterion)
         now = held_out(self.record, samples, self.project.settings, self._criterion)
-        sightings, pairing = None, None
         if policy.new_slices is not None:
-            sightings = find_sightings(
-                self.record, baseline, now, samples, same_at=policy.new_slices.same_at
-            )
+            same_at = policy.new_slices.same_at
+            sightings = find_sightings(self.record, baseline, now, samples, same_at=same_at)
+            figures = replace(figures, sightings=sightings)
         if policy.regressions is not None:
-            found = pair_samples(
-                baseline,
-                now.predictions,
-                _named_members(named, samples, now),
-                samples.dataset.groups[now.rows],
-            )
-            pairing = _Paired(pairing=found, data=AskedData.of(samples.dataset, now.rows))
-        return sightings, pairing
+            members = tuple((found, members_of(found, samples, now.rows)) for found in named)
+            groups = samples.dataset.groups[now.rows]
+            pairs, notes = pair_samples(baseline, now.predictions, members, groups)
+            compared_on = AskedData.of(samples.dataset, now.rows)
+            figures = replace(figures, pairs=pairs, notes=notes, compared_on=compared_on)
+        return figures
 
     @property
     def _criterion(self) -> FailureCriterion:
         return self.project.settings.failure.criterion()
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Paired:
-    """Two classifiers' predictions beside each other, and the samples that they are of."""
-
-    pairing: Pairing
-    data: AskedData
 
 
 def recorded_tallies(record: RunRecord) -> tuple[Tally, ...]:
@@ -577,41 +527,20 @@ def recorded_tallies(record: RunRecord) -> tuple[Tally, ...]:
             )
             for title, (n_samples, n_failed) in facts.per_class.items()
         ]
-    return (*found, *_slice_tallies(record))
-
-
-def _slice_tallies(record: RunRecord) -> tuple[Tally, ...]:
-    return tuple(
+    found += [
         Tally(
-            subject=found.title,
+            subject=one.title,
             kind=SubjectKind.SLICE,
             n_samples=entry.n_inside,
             n_failed=entry.failures_inside,
             n_outside=entry.n_outside,
             failed_outside=entry.failures_outside,
-            slice_id=found.slice_id,
+            slice_id=one.slice_id,
             is_finding=entry.explained is None,
         )
-        for found, entry in record.published()
-    )
-
-
-def _named_members(
-    named: tuple[FailureSlice, ...], samples: SampleSet, now: HeldOut
-) -> tuple[NamedMembers, ...]:
-    return tuple(
-        NamedMembers(found=found, members=np.asarray(members_of(found, samples, now.rows)))
-        for found in named
-    )
-
-
-def _notes(pairing: Pairing) -> tuple[str, ...]:
-    notes = [
-        f"{pairing.n_shared} of {pairing.n_now} held-out samples are in the baseline too; only these are compared with it."
+        for one, entry in record.published()
     ]
-    if pairing.n_relabelled:
-        notes.append(f"{pairing.n_relabelled} of them have another label now and are left out.")
-    return tuple(notes)
+    return tuple(found)
 
 
 def write_outputs(
@@ -626,18 +555,18 @@ def write_outputs(
     Raises:
         StoreError: if a file cannot be written.
     """
-    contents = (
-        (junit, junit_xml(result) if junit is not None else ""),
-        (sarif, sarif_json(result, version=__version__) if sarif is not None else ""),
-        (markdown, markdown_comment(result) if markdown is not None else ""),
+    made = (
+        (junit, junit_xml),
+        (sarif, partial(sarif_json, version=__version__)),
+        (markdown, markdown_comment),
     )
     written: list[Path] = []
-    for path, content in contents:
+    for path, content_of in made:
         if path is None:
             continue
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            atomic.write_bytes(path, content.encode())
+            atomic.write_bytes(path, content_of(result).encode())
         except OSError as error:
             raise StoreError(
                 f"The file cannot be written: {error.strerror}.", where=str(path)

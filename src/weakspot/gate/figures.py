@@ -12,6 +12,7 @@ from weakspot.core.failures import Side
 from weakspot.core.slices import FailureSlice
 from weakspot.core.statistics import Correction
 from weakspot.gate.baseline import Baseline, ClassPredictions, HeldOutPredictions
+from weakspot.gate.policy import Judging
 from weakspot.run.ledger import AskedData
 
 
@@ -125,6 +126,8 @@ class Figures:
         pairs: None without a baseline that has predictions.
         notes: what to know about them.
         compared_on: the samples of `pairs` with the predictions of now; None without a baseline.
+        judging: how rules are judged.
+        accepted: ids of slices that somebody answers for.
     """
 
     tallies: tuple[Tally, ...]
@@ -134,6 +137,8 @@ class Figures:
     pairs: tuple[PairedTally, ...] | None = None
     notes: tuple[str, ...] = field(default=())
     compared_on: AskedData | None = None
+    judging: Judging = field(default_factory=Judging)
+    accepted: tuple[str, ...] = ()
 
     def of(self, *kinds: SubjectKind) -> tuple[Tally, ...]:
         return tuple(one for one in self.tallies if one.kind in kinds)
@@ -142,17 +147,8 @@ class Figures:
 ClassKey = tuple[str, Side | None]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class NamedMembers:
-    """A slice that people named, among the samples of now.
-
-    Args:
-        found: the slice.
-        members: which samples belong to it.
-    """
-
-    found: FailureSlice
-    members: BoolArray
+NamedMembers = tuple[FailureSlice, BoolArray]
+"""A slice that people named, and which samples of now belong to it."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -166,32 +162,13 @@ class _ClassPair:
     right_now: BoolArray
 
 
-@dataclass(frozen=True, kw_only=True)
-class Pairing:
-    """What came of putting two classifiers' predictions beside each other.
-
-    Args:
-        pairs: one a subject.
-        n_shared: samples that both have.
-        n_before: samples of the baseline.
-        n_now: samples of now.
-        n_relabelled: shared samples whose label differs; they are left out.
-    """
-
-    pairs: tuple[PairedTally, ...]
-    n_shared: int
-    n_before: int
-    n_now: int
-    n_relabelled: int
-
-
 def pair_samples(
     baseline: Baseline,
     now: HeldOutPredictions,
     named: tuple[NamedMembers, ...] = (),
     groups: IntArray | None = None,
-) -> Pairing:
-    """Compare a baseline with predictions of now, on the samples that both have.
+) -> tuple[tuple[PairedTally, ...], tuple[str, ...]]:
+    """Compare a baseline with predictions of now on the samples that both have, and return what to know about that too.
 
     A slice of the baseline is measured without the samples that it was found on.
 
@@ -211,7 +188,7 @@ def pair_samples(
             fix="Write one with `weakspot check --write-baseline`, or name its project.",
         )
     _, old, new = np.intersect1d(
-        before.keys.values, now.keys.values, assume_unique=True, return_indices=True
+        before.keys.keys, now.keys.keys, assume_unique=True, return_indices=True
     )
     if not len(old):
         counts = {"baseline": before.keys.count, "now": now.keys.count}
@@ -222,19 +199,13 @@ def pair_samples(
         )
     units = np.arange(now.keys.count) if groups is None else groups
     classes = _class_pairs(before, now, (old, new), np.asarray(units[new], dtype=np.int64))
-    pairs = [
-        *_whole(classes),
-        *_sliced(baseline, before, classes, old),
-        *_named(named, classes, new),
+    notes = [
+        f"{len(old)} of {now.keys.count} held-out samples are in the baseline too; only these are compared with it."
     ]
-    n_relabelled = _n_relabelled(before, now, old, new)
-    return Pairing(
-        pairs=tuple(pairs),
-        n_shared=len(old),
-        n_before=before.keys.count,
-        n_now=now.keys.count,
-        n_relabelled=n_relabelled,
-    )
+    if n_relabelled := _n_relabelled(before, now, old, new):
+        notes.append(f"{n_relabelled} of them have another label now and are left out.")
+    sliced = _sliced(baseline, before, classes, old)
+    return (*_whole(classes), *sliced, *_named(named, classes, new)), tuple(notes)
 
 
 def _class_pairs(
@@ -252,20 +223,17 @@ def _class_pairs(
             found[_key(one)] = _ClassPair(
                 title=one.title,
                 units=units,
-                is_meant=one.members.values[old] & other.members.values[new],
-                right_before=~one.failed.values[old],
-                right_now=~other.failed.values[new],
+                is_meant=one.members.bits[old] & other.members.bits[new],
+                right_before=~one.failed.bits[old],
+                right_now=~other.failed.bits[new],
             )
     return found
 
 
 def _whole(classes: Mapping[ClassKey, _ClassPair]) -> Iterator[PairedTally]:
     own = [_tally(one, one.is_meant, one.title, SubjectKind.CLASS) for one in classes.values()]
-    sums = [
-        sum(getattr(one, name) for one in own)
-        for name in ("n_samples", "right_before", "right_now", "gained", "lost")
-    ]
-    n_samples, right_before, right_now, gained, lost = sums
+    counted = ("n_samples", "right_before", "right_now", "gained", "lost")
+    sums = {name: sum(getattr(one, name) for one in own) for name in counted}
     units, nets = _net_losses(
         np.concatenate([_codes(one.units) for one in own] or [_codes(None)]),
         np.concatenate([_codes(one.nets) for one in own] or [_codes(None)]),
@@ -273,13 +241,9 @@ def _whole(classes: Mapping[ClassKey, _ClassPair]) -> Iterator[PairedTally]:
     yield PairedTally(
         subject="overall",
         kind=SubjectKind.OVERALL,
-        n_samples=n_samples,
-        right_before=right_before,
-        right_now=right_now,
-        gained=gained,
-        lost=lost,
         units=units,
         nets=nets,
+        **sums,
     )
     yield from own
 
@@ -297,20 +261,19 @@ def _sliced(
         )
         seen = before.discovery.get(found.found_on.digest)
         if own is not None and members is not None:
-            unseen = np.ones(len(old), dtype=np.bool_) if seen is None else ~seen.values[old]
-            chosen = own.is_meant & members.values[old] & unseen
+            unseen = np.ones(len(old), dtype=np.bool_) if seen is None else ~seen.bits[old]
+            chosen = own.is_meant & members.bits[old] & unseen
             yield _tally(own, chosen, found.title, SubjectKind.SLICE, slice_id=found.slice_id)
 
 
 def _named(
     named: tuple[NamedMembers, ...], classes: Mapping[ClassKey, _ClassPair], new: IntArray
 ) -> Iterator[PairedTally]:
-    for one in named:
-        own = classes.get((one.found.class_name, one.found.side))
+    for found, members in named:
+        own = classes.get((found.class_name, found.side))
         if own is not None:
-            yield _tally(
-                own, own.is_meant & one.members[new], one.found.names[0].contrast, SubjectKind.NAMED
-            )
+            chosen = own.is_meant & members[new]
+            yield _tally(own, chosen, found.names[0].contrast, SubjectKind.NAMED)
 
 
 def _tally(
@@ -348,11 +311,11 @@ def _codes(given: IntArray | None) -> IntArray:
 def _n_relabelled(
     before: HeldOutPredictions, now: HeldOutPredictions, old: IntArray, new: IntArray
 ) -> int:
-    later = {_key(one): one.members.values[new] for one in now.classes}
+    later = {_key(one): one.members.bits[new] for one in now.classes}
     nobody = np.zeros(len(old), dtype=np.bool_)
     differs, known_before, known_now = nobody.copy(), nobody.copy(), nobody.copy()
     for one in before.classes:
-        members, others = one.members.values[old], later.get(_key(one), nobody)
+        members, others = one.members.bits[old], later.get(_key(one), nobody)
         differs |= members != others
         known_before |= members
         known_now |= others

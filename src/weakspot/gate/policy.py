@@ -7,21 +7,16 @@ from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, Self, Union, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from weakspot.core.errors import ConfigError, raise_all
+from weakspot.data.settings import Section
 
 Judge = Literal["interval", "point"]
 Group = Literal["overall", "classes", "slices"]
 Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
 MISSING_BAR = "this rule has no bar"
 BARS = frozenset({"min", "max", "max_drop"})
-
-
-class Section(BaseModel):
-    """Base of everything in a policy: frozen, unknown keys are errors."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Judging(Section):
@@ -72,21 +67,14 @@ class GapRule(Section):
 
 
 class CountRule(Section):
-    """A number of confirmed slices that may not be exceeded."""
+    """A number of confirmed findings that may not be exceeded: slices, slices that are new, or classes that fail as a whole."""
 
-    max: int = Field(ge=0, description="Most confirmed slices.")
-
-
-class ClassCountRule(Section):
-    """A number of classes that may fail as a whole."""
-
-    max: int = Field(ge=0, description="Most classes that are confirmed to fail as a whole.")
+    max: int = Field(ge=0, description="Most that may be confirmed.")
 
 
-class NewSliceRule(Section):
+class NewSliceRule(CountRule):
     """How many confirmed slices the baseline may lack."""
 
-    max: int = Field(ge=0, description="Most new confirmed slices.")
     same_at: float = Field(
         default=0.5,
         gt=0.0,
@@ -187,7 +175,7 @@ class Policy(Section):
     slice_accuracy: LeastRule | None = None
     slice_gap: GapRule | None = None
     confirmed_slices: CountRule | None = None
-    failing_classes: ClassCountRule | None = None
+    failing_classes: CountRule | None = None
     new_slices: NewSliceRule | None = None
     regressions: RegressionRule | None = None
     slices: tuple[NamedSlice, ...] = ()

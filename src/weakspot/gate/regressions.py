@@ -12,7 +12,7 @@ from weakspot.core.arrays import DoubleArray, IntArray, generator
 from weakspot.core.evidence import Interval
 from weakspot.core.statistics import change_interval
 from weakspot.gate.bars import between, percent, samples, subject_words, too_few
-from weakspot.gate.figures import PairedTally, SubjectKind
+from weakspot.gate.figures import Figures, PairedTally, SubjectKind
 from weakspot.gate.policy import Judging, RegressionRule
 from weakspot.gate.result import PolicyEntry, Ruling
 
@@ -265,11 +265,10 @@ BORROWED_SAMPLES = 20
 """How many samples with the gains of everything that is compared are added to a subject's own gains."""
 
 
-def regressions(
-    rule: RegressionRule, pairs: Sequence[PairedTally], judging: Judging
-) -> Iterator[PolicyEntry]:
+def regressions(rule: RegressionRule, figures: Figures) -> Iterator[PolicyEntry]:
     """Judge whether accuracy fell on the same samples; the chance of any false alarm is held over everything that is compared."""
-    wanted = [pair for pair in pairs if COMPARED[pair.kind] in rule.of]
+    judging = figures.judging
+    wanted = [pair for pair in figures.pairs or () if COMPARED[pair.kind] in rule.of]
     tested = [pair for pair in wanted if pair.n_samples >= judging.min_samples]
     judged = iter(_Comparing.of(tested, rule, judging).entries())
     for pair in wanted:

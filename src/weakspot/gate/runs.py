@@ -18,8 +18,7 @@ from weakspot.gate.baseline import (
     Baseline,
     ClassPredictions,
     HeldOutPredictions,
-    PackedBits,
-    PackedKeys,
+    Packed,
     decode_baseline,
     encode_baseline,
     portable_record,
@@ -58,20 +57,20 @@ def held_out(
         ClassPredictions(
             class_name=problem.class_name,
             side=problem.side,
-            members=PackedBits.of(np.isin(rows, problem.rows)),
-            failed=PackedBits.of(np.isin(rows, problem.rows[problem.failed])),
+            members=Packed.of_bits(np.isin(rows, problem.rows)),
+            failed=Packed.of_bits(np.isin(rows, problem.rows[problem.failed])),
         )
         for problem in class_problems(samples.dataset, rows, criterion)
     )
     discovery = {
-        found_on.digest(): PackedBits.of(np.isin(rows, found_on.rows))
+        found_on.digest(): Packed.of_bits(np.isin(rows, found_on.rows))
         for found_on, _ in split_in_halves(samples, settings, criterion)
     }
     members = {
-        found.slice_id: PackedBits.of(_members(record, found.slice_id, samples, rows))
+        found.slice_id: Packed.of_bits(found.rule.members(samples, rows))
         for found, _ in record.published()
     }
-    keys = PackedKeys.of(identities(samples.dataset, rows))
+    keys = Packed.of_hashes(identities(samples.dataset, rows))
     return HeldOut(
         rows=rows,
         predictions=HeldOutPredictions(
@@ -84,13 +83,9 @@ def _held_out_rows(samples: SampleSet) -> IntArray:
     dataset = samples.dataset
     rows = dataset.rows_of(*HELD_OUT)
     rows = rows[dataset.is_labelled[rows]]
-    keys = PackedKeys.of(identities(dataset, rows)).values
+    keys = Packed.of_hashes(identities(dataset, rows)).keys
     _, first = np.unique(keys, return_index=True)
     return np.asarray(rows[np.sort(first)], dtype=np.int64)
-
-
-def _members(record: RunRecord, slice_id: str, samples: SampleSet, rows: IntArray) -> BoolArray:
-    return record.slices_by_id()[slice_id].rule.members(samples, rows)
 
 
 Members = tuple[BoolArray, BoolArray]
@@ -166,7 +161,7 @@ def _compared_members(
         if before is None or known.slice_id not in before.slice_members:
             raise
     _, old, new = np.intersect1d(
-        before.keys.values, now.predictions.keys.values, assume_unique=True, return_indices=True
+        before.keys.keys, now.predictions.keys.keys, assume_unique=True, return_indices=True
     )
     if not len(old):
         raise DataError(
@@ -174,15 +169,8 @@ def _compared_members(
             fix="Write a new baseline with the present embedder.",
         )
     is_class = np.isin(now.rows[new], rows)
-    return found.rule.members(samples, now.rows[new]) & is_class, known_members(
-        before, known, old
-    ) & is_class
-
-
-def known_members(
-    before: HeldOutPredictions, known: FailureSlice, old: np.ndarray[tuple[int], np.dtype[np.int64]]
-) -> BoolArray:
-    return np.asarray(before.slice_members[known.slice_id].values[old], dtype=np.bool_)
+    known_members = before.slice_members[known.slice_id].bits[old]
+    return found.rule.members(samples, now.rows[new]) & is_class, known_members & is_class
 
 
 INDIFFERENT_SECTIONS = ("engine", "repair", "generator", "search", "report")
@@ -375,13 +363,11 @@ def refuse_other_task(baseline: Baseline, class_names: tuple[str, ...], criterio
         DataError: saying what differs.
     """
     if baseline.class_names and set(baseline.class_names) != set(class_names):
-        more, fewer = (
-            sorted(set(one) - set(other))[:5]
-            for one, other in _both_ways(baseline.class_names, class_names)
-        )
+        before, now = set(baseline.class_names), set(class_names)
+        only = {"only in the baseline": before - now, "only in the run": now - before}
         raise DataError(
             "The baseline has other classes than the run.",
-            given={"only in the baseline": more, "only in the run": fewer},
+            given={name: sorted(classes)[:5] for name, classes in only.items()},
             fix="Write a new baseline with the present classes.",
         )
     if baseline.run.criterion != criterion:
@@ -390,9 +376,3 @@ def refuse_other_task(baseline: Baseline, class_names: tuple[str, ...], criterio
             given={"baseline": baseline.run.criterion, "run": criterion},
             fix="Write a new baseline with the present [failure] settings.",
         )
-
-
-def _both_ways(
-    first: tuple[str, ...], second: tuple[str, ...]
-) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
-    return (first, second), (second, first)

@@ -9,11 +9,11 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from enum import StrEnum
 from pathlib import Path
+from typing import Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -43,14 +43,6 @@ from weakspot.store.project import ProjectStore
 JOURNAL_FILE = "watch.jsonl"
 
 
-class RoundKind(StrEnum):
-    """What became of a turn."""
-
-    UNCHANGED = "unchanged"
-    RUN = "run"
-    ERROR = "error"
-
-
 class WatchRound(Record):
     """One turn.
 
@@ -73,7 +65,7 @@ class WatchRound(Record):
         error: what went wrong, in words.
     """
 
-    kind: RoundKind
+    kind: Literal["unchanged", "run", "error"]
     time: str
     changed: tuple[str, ...] = ()
     inputs: dict[str, str] = Field(default_factory=dict)
@@ -93,9 +85,9 @@ class WatchRound(Record):
     @property
     def line(self) -> str:
         """Return the round as one line for people."""
-        if self.kind is RoundKind.ERROR:
+        if self.kind == "error":
             return f"{self.time} failed: {self.error}"
-        if self.kind is RoundKind.UNCHANGED:
+        if self.kind == "unchanged":
             return f"{self.time} nothing changed; run {self.run_id} stands.{self._judged}"
         made = f"run {self.run_id}" if self.is_new_run else f"run {self.run_id} was there already"
         n_new = f"{self.n_new_embeddings} embeddings, {self.n_new_predictions} predictions computed"
@@ -116,43 +108,35 @@ class WatchRound(Record):
         return f" {self.verdict}" if self.verdict else ""
 
 
-class WatchJournal:
-    """The turns of a project, oldest first; only added to, and only by the one watcher that there is.
+def read_journal(folder: Path) -> Iterator[WatchRound]:
+    """Yield all turns, oldest first; a line that is none, because a machine stopped while it was written, is passed over.
 
     Args:
         folder: the data folder of the project.
     """
+    path = folder / JOURNAL_FILE
+    for line in path.read_bytes().splitlines() if path.exists() else []:
+        with suppress(ValidationError):
+            yield WatchRound.model_validate_json(line)
 
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / JOURNAL_FILE
 
-    def turns(self) -> Iterator[WatchRound]:
-        """Yield all turns; a line that is none, because a machine stopped while it was written, is passed over."""
-        for line in self._path.read_bytes().splitlines() if self._path.exists() else []:
-            try:
-                yield WatchRound.model_validate_json(line)
-            except ValidationError:
-                continue
+def last_run(folder: Path) -> WatchRound | None:
+    """Return the last turn that succeeded, None if there is none."""
+    return next(iter(reversed([turn for turn in read_journal(folder) if turn.kind == "run"])), None)
 
-    def last_run(self) -> WatchRound | None:
-        """Return the last turn that succeeded, None if there is none."""
-        found = None
-        for turn in self.turns():
-            found = turn if turn.kind is RoundKind.RUN else found
-        return found
 
-    def add(self, turn: WatchRound) -> None:
-        """Write a turn down, on disk, beginning a new line even after one that was cut off."""
-        entry = json.dumps(turn.model_dump(mode="json", exclude_defaults=True), ensure_ascii=False)
-        with self._path.open("ab+") as stream:
-            stream.seek(0, os.SEEK_END)
-            if stream.tell():
-                stream.seek(-1, os.SEEK_END)
-                entry = entry if stream.read(1) == b"\n" else f"\n{entry}"
-            stream.write(f"{entry}\n".encode())
-            stream.flush()
-            os.fsync(stream.fileno())
-        atomic.flush_folder(self._path.parent)
+def note_turn(folder: Path, turn: WatchRound) -> None:
+    """Write a turn down, on disk, beginning a new line even after one that was cut off; only the one watcher does."""
+    entry = json.dumps(turn.model_dump(mode="json", exclude_defaults=True), ensure_ascii=False)
+    with (folder / JOURNAL_FILE).open("ab+") as stream:
+        stream.seek(0, os.SEEK_END)
+        if stream.tell():
+            stream.seek(-1, os.SEEK_END)
+            entry = entry if stream.read(1) == b"\n" else f"\n{entry}"
+        stream.write(f"{entry}\n".encode())
+        stream.flush()
+        os.fsync(stream.fileno())
+    atomic.flush_folder(folder)
 
 
 def _listed(titles: tuple[str, ...]) -> str:
@@ -196,7 +180,7 @@ def run_round(
     if last is not None and not changed and last.run_id in project.store.runs.run_ids():
         result = _judge(project, request, last.run_id) if request.judge_always else None
         return WatchRound(
-            kind=RoundKind.UNCHANGED,
+            kind="unchanged",
             time=_now(),
             run_id=last.run_id,
             inputs=inputs,
@@ -250,7 +234,7 @@ def _run_round(
     before = _run_before(project, record, last)
     new, gone = (None, None) if before is None else _statuses(project, record, before)
     return WatchRound(
-        kind=RoundKind.RUN,
+        kind="run",
         time=_now(),
         run_id=record.run_id,
         is_new_run=ensured.is_new,
@@ -275,7 +259,7 @@ def _judge(project: Project, request: RoundRequest, run_id: str) -> PolicyResult
         baseline=baseline,
         may_run=False,
     )
-    return check(project, asked).result
+    return check(project, asked)[0]
 
 
 def _verdict(result: PolicyResult | None) -> dict[str, bool | str]:
@@ -345,24 +329,12 @@ MAX_PAUSE = 3600.0
 MAX_DOUBLINGS = 6
 
 
-@dataclass(frozen=True, kw_only=True)
-class WatchRequest:
-    """How a project is watched.
-
-    Args:
-        round_request: what every round does.
-        every: seconds between rounds.
-    """
-
-    round_request: RoundRequest
-    every: float = 60.0
-
-
 class Watcher:
     """Watches one project.
 
     Args:
-        request: how.
+        request: what every round does.
+        every: seconds between rounds.
         progress: called with how far every stage is.
         tell: called with every round.
         pause: waits for so many seconds; the monotonic clock decides, so that a clock that is set does no harm.
@@ -370,13 +342,15 @@ class Watcher:
 
     def __init__(
         self,
-        request: WatchRequest,
+        request: RoundRequest,
         *,
+        every: float = 60.0,
         progress: StageProgress = no_stage_progress,
         tell: Callable[[WatchRound], None] = lambda _: None,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         self._request = request
+        self._every = every
         self._progress = progress
         self._tell = tell
         self._pause = pause
@@ -384,50 +358,50 @@ class Watcher:
 
     def once(self) -> WatchRound:
         """Do one round; an error of it is raised after it was recorded."""
-        with self._alone() as journal:
+        with self._alone() as folder:
             try:
-                return self._report(journal, self._round(journal))
+                return self._report(folder, self._round(folder))
             except WeakspotError as error:
-                journal.add(_failed_round(error))
+                note_turn(folder, _failed_round(error))
                 raise
 
     def forever(self) -> None:
         """Do rounds until somebody interrupts; an error ends a round, not the watcher."""
-        with self._alone() as journal:
+        with self._alone() as folder:
             while True:
-                self.one_of_many(journal)
+                self.one_of_many(folder)
                 self._pause(self.next_pause)
 
-    def one_of_many(self, journal: WatchJournal) -> WatchRound:
+    def one_of_many(self, folder: Path) -> WatchRound:
         """Do a round that may fail."""
         try:
-            done = self._round(journal)
+            done = self._round(folder)
         except (WeakspotError, OSError) as error:
             self._n_failed += 1
             log.info("A round failed %d times in a row.", self._n_failed, exc_info=error)
             done = _failed_round(error)
         else:
             self._n_failed = 0
-        return self._report(journal, done)
+        return self._report(folder, done)
 
     @property
     def next_pause(self) -> float:
         """Return the seconds until the next round: twice as long after every failure, up to an hour."""
-        every = self._request.every
-        return min(every * 2.0 ** min(self._n_failed, MAX_DOUBLINGS), max(every, MAX_PAUSE))
+        longest = max(self._every, MAX_PAUSE)
+        return min(self._every * 2.0 ** min(self._n_failed, MAX_DOUBLINGS), longest)
 
-    def _round(self, journal: WatchJournal) -> WatchRound:
-        return run_round(self._request.round_request, journal.last_run(), progress=self._progress)
+    def _round(self, folder: Path) -> WatchRound:
+        return run_round(self._request, last_run(folder), progress=self._progress)
 
-    def _report(self, journal: WatchJournal, done: WatchRound) -> WatchRound:
+    def _report(self, folder: Path, done: WatchRound) -> WatchRound:
         self._tell(done)
-        if done.kind is not RoundKind.UNCHANGED:
-            journal.add(done)
+        if done.kind != "unchanged":
+            note_turn(folder, done)
         return done
 
     @contextmanager
-    def _alone(self) -> Iterator[WatchJournal]:
-        data = ProjectStore.create(self._request.round_request.folder).data
+    def _alone(self) -> Iterator[Path]:
+        data = ProjectStore.create(self._request.folder).data
         with ExitStack() as stack:
             try:
                 stack.enter_context(atomic.exclusive(data / LOCK_FILE))
@@ -438,7 +412,7 @@ class Watcher:
                     given=error.what,
                     fix="End it first; the lock vanishes with that process, there is nothing to delete.",
                 ) from error
-            yield WatchJournal(data)
+            yield data
 
 
 def _failed_round(error: WeakspotError | OSError) -> WatchRound:
@@ -448,7 +422,7 @@ def _failed_round(error: WeakspotError | OSError) -> WatchRound:
         else f"The operating system refused: {error.strerror or error}."
     )
     return WatchRound(
-        kind=RoundKind.ERROR,
-        time=datetime.now(UTC).isoformat(timespec="seconds"),
+        kind="error",
+        time=_now(),
         error=" ".join(message.split()),
     )

@@ -179,9 +179,7 @@ class ClassifyStage:
     def is_complete(self) -> bool:
         """Return whether everything was computed before; cheap."""
         layout = self._cache.layout
-        return layout is not None and self._cache.is_complete(
-            self._keys, self._columns(layout.n_classes)
-        )
+        return layout is not None and self._cache.is_complete(self._keys, self._columns(layout[0]))
 
     def cached(self, settings: ClassifySettings) -> CachedModel:
         """Return the classifier as a model that images can be put through, with answers checked against the data set."""
@@ -211,7 +209,7 @@ class ClassifyStage:
         self._cache.compact()
         layout = self._cache.layout
         if layout is not None:
-            self._cache.refresh(self._keys, self._columns(layout.n_classes))
+            self._cache.refresh(self._keys, self._columns(layout[0]))
 
     def result(
         self, label_thresholds: Mapping[str, float], done: ModelCount | None = None
@@ -222,7 +220,7 @@ class ClassifyStage:
         found = (
             None
             if layout is None
-            else self._cache.probabilities(self._keys, self._columns(layout.n_classes))
+            else self._cache.probabilities(self._keys, self._columns(layout[0]))
         )
         if found is None or found.n_missing == len(self._keys):
             raise self._nothing_classified()

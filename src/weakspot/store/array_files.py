@@ -9,11 +9,11 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, BinaryIO, Self
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -77,41 +77,29 @@ BLOCK_BYTES = 1 << 24
 KEY_COLUMNS = np.dtype(KEY_TYPE).itemsize // np.dtype(np.float32).itemsize
 
 
-class ArrayWriter:
-    """Writes a .npy file of known shape, block after block, with little memory.
+@contextmanager
+def writing_array(
+    path: Path, shape: tuple[int, ...], kind: Any
+) -> Iterator[Callable[[AnyArray], None]]:
+    """Yield what adds rows to a new .npy file of known shape, block after block, with little memory.
 
     Args:
         path: where to write; wrap it in `replacing` to make it atomic.
         shape: the final shape; exactly so many rows must be written.
         kind: type of the numbers.
     """
+    n_written = 0
+    with path.open("wb") as stream:
+        _write_head(stream, np.dtype(kind), shape)
 
-    def __init__(self, path: Path, shape: tuple[int, ...], kind: Any) -> None:
-        self._path = path
-        self._shape = shape
-        self._kind = np.dtype(kind)
-        self._n_written = 0
+        def write(rows: AnyArray) -> None:
+            nonlocal n_written
+            stream.write(np.ascontiguousarray(rows, dtype=kind).tobytes())
+            n_written += len(rows)
 
-    def __enter__(self) -> Self:
-        self._stream = self._path.open("wb")
-        _write_head(self._stream, self._kind, self._shape)
-        return self
-
-    def write(self, rows: AnyArray) -> None:
-        self._stream.write(np.ascontiguousarray(rows, dtype=self._kind).tobytes())
-        self._n_written += len(rows)
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._stream.close()
-        if error is None and self._n_written != self._shape[0]:
-            raise ValueError(
-                f"{self._n_written} rows were written, {self._shape[0]} were announced"
-            )
+        yield write
+    if n_written != shape[0]:
+        raise ValueError(f"{n_written} rows were written, {shape[0]} were announced")
 
 
 def mapped(path: Path, *, n_rows: int | None = None) -> AnyArray:

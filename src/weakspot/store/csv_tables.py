@@ -1,19 +1,13 @@
 """CSV files: the one place that writes them, so that no spreadsheet runs what a class or a file is called."""
 
 import csv
+import io
 import re
 from collections.abc import Iterable, Sequence
 
 # Spreadsheets run what starts so; a quote before it makes it text, and a quote before a quote keeps it readable.
 UNSAFE = ("=", "+", "-", "@", "\t", "\r", "'")
 _NEGATIVE_NUMBER = re.compile(r"-[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
-
-
-class _Lines(list[str]):
-    """Lines that end in a line feed, written as if they ended in CR LF: only then `csv` quotes a carriage return in a cell."""
-
-    def write(self, line: str) -> None:
-        self.append(line.removesuffix("\r\n") + "\n")
 
 
 def csv_text(
@@ -34,14 +28,16 @@ def csv_text(
     >>> csv_text(["class", "gap"], [["=1+1", "-0.5"], [None, -2]])
     "class,gap\n'=1+1,-0.5\n,-2\n"
     """
-    lines = _Lines()
-    writer = csv.writer(lines, delimiter=delimiter, lineterminator="\r\n")
+    lines = []
     for cells in [columns, *rows] if columns else rows:
-        writer.writerow(
+        line = io.StringIO()
+        # Lines end in a line feed, but `csv` quotes a carriage return in a cell only if they end in CR LF.
+        csv.writer(line, delimiter=delimiter, lineterminator="\r\n").writerow(
             cells
             if is_data
             else [safe_cell(cell) if isinstance(cell, str) else cell for cell in cells]
         )
+        lines.append(line.getvalue().removesuffix("\r\n") + "\n")
     return "".join(lines)
 
 

@@ -20,7 +20,6 @@ from weakspot.store import atomic
 from weakspot.store.array_files import (
     BLOCK_BYTES,
     KEY_TYPE,
-    ArrayWriter,
     KeyIndex,
     Shard,
     checked_records,
@@ -33,6 +32,7 @@ from weakspot.store.array_files import (
     together,
     write_checked,
     write_records,
+    writing_array,
 )
 
 SHARD_NAME = re.compile(r"shard-(\d{6})-([0-9a-f]{8})\.npy")
@@ -134,10 +134,10 @@ class EmbeddingCache:
         if not self._grown(path, name, keys, found, columns):
             with (
                 atomic.replacing(path) as temporary,
-                ArrayWriter(temporary, (len(found), len(chosen)), np.float32) as writer,
+                writing_array(temporary, (len(found), len(chosen)), np.float32) as write,
             ):
                 for block in self._blocks(found, chosen):
-                    writer.write(block)
+                    write(block)
         for other, _, _ in self._matrices(name):
             if other != path:
                 _remove_with_copies(other)
@@ -348,20 +348,8 @@ def _names(keys: AnyArray) -> list[bytes]:
 LAYOUT_FILE = "layout.json"
 
 
-@dataclass(frozen=True, kw_only=True)
-class PredictionLayout:
-    """How many probabilities and features a classifier gives for a sample."""
-
-    n_classes: int
-    n_features: int
-
-    @property
-    def width(self) -> int:
-        return self.n_classes + self.n_features
-
-    @property
-    def feature_columns(self) -> IntArray:
-        return np.arange(self.n_classes, self.width)
+PredictionLayout = tuple[int, int]
+"""How many probabilities and features a classifier gives for a sample."""
 
 
 class PredictionCache(EmbeddingCache):
@@ -377,14 +365,14 @@ class PredictionCache(EmbeddingCache):
         n_classes, n_features = stored.get("n_classes"), stored.get("n_features")
         if not isinstance(n_classes, int) or not isinstance(n_features, int):
             raise atomic.damaged(path, "it does not say how many classes and features there are")
-        return PredictionLayout(n_classes=n_classes, n_features=n_features)
+        return n_classes, n_features
 
     def append(self, keys: AnyArray, rows: FloatArray, features: FloatArray | None = None) -> None:
         """Store probabilities [n, c] and features [n, d]; they are on disk when this returns."""
         if not len(keys):
             return
         n_features = 0 if features is None else features.shape[1]
-        self._settle(PredictionLayout(n_classes=rows.shape[1], n_features=n_features))
+        self._settle((rows.shape[1], n_features))
         self._write_shard(
             keys, rows if features is None else np.hstack([rows, features]).astype(np.float32)
         )
@@ -395,12 +383,10 @@ class PredictionCache(EmbeddingCache):
 
     def features(self, keys: AnyArray) -> AlignedMatrix | None:
         """Return features [n, d] in the order of keys; None if the classifier gives none."""
-        layout = self.layout
-        return (
-            None
-            if layout is None or not layout.n_features
-            else self._align(keys, "features", layout.feature_columns)
-        )
+        n_classes, n_features = self.layout or (0, 0)
+        if not n_features:
+            return None
+        return self._align(keys, "features", np.arange(n_classes, n_classes + n_features))
 
     def is_complete(self, keys: AnyArray, columns: IntArray) -> bool:
         """Return whether the matrices for these keys are there and lack nothing; cheap."""
@@ -409,34 +395,33 @@ class PredictionCache(EmbeddingCache):
 
     def refresh(self, keys: AnyArray, columns: IntArray) -> None:
         """Write the matrices for these keys."""
-        layout = self.layout
-        if layout is not None and layout.n_features:
-            self.materialise(
-                keys, width=layout.width, name="features", columns=layout.feature_columns
-            )
-        if layout is not None:
-            self.materialise(keys, width=layout.width, name="probabilities", columns=columns)
+        if self.layout is None:
+            return
+        n_classes, n_features = self.layout
+        width = n_classes + n_features
+        if n_features:
+            features = np.arange(n_classes, width)
+            self.materialise(keys, width=width, name="features", columns=features)
+        self.materialise(keys, width=width, name="probabilities", columns=columns)
 
     def _align(self, keys: AnyArray, name: str, columns: IntArray) -> AlignedMatrix | None:
         layout = self.layout
         if layout is None:
             return None
         return self.matrix(keys, name=name, columns=columns) or self.materialise(
-            keys, width=layout.width, name=name, columns=columns
+            keys, width=sum(layout), name=name, columns=columns
         )
 
     def _settle(self, layout: PredictionLayout) -> None:
         stored = self.layout
         if stored is None:
             self.folder.mkdir(parents=True, exist_ok=True)
-            atomic.write_json(
-                self.folder / LAYOUT_FILE,
-                {"n_classes": layout.n_classes, "n_features": layout.n_features},
-            )
+            facts = dict(zip(("n_classes", "n_features"), layout, strict=True))
+            atomic.write_json(self.folder / LAYOUT_FILE, facts)
         elif stored != layout:
             raise StoreError(
-                f"{self.identity!r} now gives {layout.n_classes} probabilities and {layout.n_features} features a sample, "
-                f"but gave {stored.n_classes} and {stored.n_features} before under the same id.",
+                f"{self.identity!r} now gives {layout[0]} probabilities and {layout[1]} features a sample, "
+                f"but gave {stored[0]} and {stored[1]} before under the same id.",
                 where=str(self.folder),
                 fix="Give the changed classifier another id, or delete this folder.",
             )

@@ -4,19 +4,17 @@ import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
 from PIL import Image
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from weakspot.core.errors import StoreError
 from weakspot.core.generated import GenerationRequest, GenerationResult
 from weakspot.core.record import Record
 from weakspot.store import atomic
-from weakspot.store import atomic as lock
 
 JOURNAL = "journal.jsonl"
 IMAGES = "images"
@@ -40,27 +38,20 @@ class ImageFacts(Record):
     size: tuple[int, int] = (0, 0)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class StoredImage:
-    """One image to be stored.
+class StoredImage(Record):
+    """One image to be stored, and its line in the journal. The key comes first, so that lines can be told apart without being parsed.
 
     Args:
+        key: of the request, made when it is written.
         generated: its record, with the sha256 of the data.
-        data: the encoded image; None when none came, or when it is stored already.
         look: for later quality checks.
+        data: the encoded image; None when none came, or when it is stored already.
     """
 
-    generated: GenerationResult
-    data: bytes | None = None
-    look: ImageFacts = field(default_factory=ImageFacts)
-
-
-class _Line(Record):
-    """One line of the journal. The key comes first, so that lines can be told apart without being parsed."""
-
-    key: str
+    key: str = ""
     generated: GenerationResult
     look: ImageFacts = ImageFacts()
+    data: bytes | None = Field(default=None, exclude=True, repr=False)
 
 
 class GeneratedImageStore:
@@ -102,7 +93,7 @@ class GeneratedImageStore:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise _unwritable(self.folder, error) from error
-        with lock.exclusive(self.folder / LOCK):
+        with atomic.exclusive(self.folder / LOCK):
             has_more = self._read_on()
             self._cut_back()
             self._depth += 1
@@ -224,7 +215,7 @@ class GeneratedImageStore:
         if self._journal is None:
             self._journal = (self.folder / JOURNAL).open("ab")
         lines = [
-            _Line(
+            StoredImage(
                 key=_key(generated.generator_id, generated.request),
                 generated=generated,
                 look=stored.look,
@@ -293,11 +284,11 @@ def _key(generator_id: str, request: GenerationRequest) -> str:
 def _parse(stream: BinaryIO, start: int, length: int) -> StoredImage | None:
     stream.seek(start)
     try:
-        line = _Line.model_validate_json(stream.read(length))
+        line = StoredImage.model_validate_json(stream.read(length))
     except ValidationError:
         return None
     generated = line.generated.model_copy(update={"file": file_of(line.generated.content_hash)})
-    return StoredImage(generated=generated, look=line.look)
+    return line.model_copy(update={"generated": generated})
 
 
 def _lost(path: Path, why: str) -> StoreError:

@@ -20,12 +20,10 @@ PACK_NAME = re.compile(r"images-(\d{4})\.bin")
 PACK_SCHEME = "weakspot-pack:"
 
 
-@dataclass(frozen=True, kw_only=True)
-class PackPosition:
-    """How far a pack is filled: so many full files, and so many bytes of the next."""
+PackPosition = tuple[int, int]
+"""How far a pack is filled: so many full files, and so many bytes of the next."""
 
-    shard: int
-    length: int
+PACK_START: PackPosition = (0, 0)
 
 
 class ImagePack:
@@ -40,29 +38,21 @@ class ImagePack:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._position = PackPosition(shard=0, length=0)
+        self.position = PACK_START
         self._stream: BinaryIO | None = None
-
-    @property
-    def position(self) -> PackPosition:
-        return self._position
 
     def append(self, data: bytes) -> str:
         """Add an image and return its address; it is on disk after the next `flush`."""
-        if self._position.length and self._position.length + len(data) > FULL_PACK_BYTES:
+        shard, length = self.position
+        if length and length + len(data) > FULL_PACK_BYTES:
             self.close()
-            self._position = PackPosition(shard=self._position.shard + 1, length=0)
-        path = self._path(self._position.shard)
+            shard, length = shard + 1, 0
+        path = self._path(shard)
         if self._stream is None:
             self._stream = path.open("ab")
         self._stream.write(data)
-        address = (
-            f"{PACK_SCHEME}{self.folder.name}/{path.name}#bytes={self._position.length}-{len(data)}"
-        )
-        self._position = PackPosition(
-            shard=self._position.shard, length=self._position.length + len(data)
-        )
-        return address
+        self.position = shard, length + len(data)
+        return f"{PACK_SCHEME}{self.folder.name}/{path.name}#bytes={length}-{len(data)}"
 
     def flush(self) -> None:
         if self._stream is not None:
@@ -78,19 +68,21 @@ class ImagePack:
     def cut_back(self, position: PackPosition) -> None:
         """Forget everything after a position: images whose samples were never recorded."""
         self.close()
-        self._position = position
+        self.position = position
+        shard, length = position
         for path in self.folder.glob("*.bin"):
             found = PACK_NAME.fullmatch(path.name)
-            if found is None or int(found[1]) > position.shard:
+            if found is None or int(found[1]) > shard:
                 path.unlink()
-        last = self._path(position.shard)
+        last = self._path(shard)
         if last.exists():
-            os.truncate(last, position.length)
+            os.truncate(last, length)
 
     def is_whole(self, position: PackPosition) -> bool:
         """Return whether the pack reaches at least to a position."""
-        path = self._path(position.shard)
-        return position.length == 0 or (path.exists() and path.stat().st_size >= position.length)
+        shard, length = position
+        path = self._path(shard)
+        return length == 0 or (path.exists() and path.stat().st_size >= length)
 
     def _path(self, shard: int) -> Path:
         return self.folder / f"images-{shard:04d}.bin"

@@ -6,7 +6,7 @@ Images below the folder are stored without it.
 import contextlib
 import hashlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,8 +22,8 @@ from weakspot.core.arrays import AnyArray
 from weakspot.core.dataset import Dataset, Task
 from weakspot.core.errors import StoreError
 from weakspot.store import atomic
-from weakspot.store.array_files import ArrayWriter, mapped
-from weakspot.store.images import PACK_SCHEME, ImagePack, PackPosition
+from weakspot.store.array_files import mapped, writing_array
+from weakspot.store.images import PACK_SCHEME, PACK_START, ImagePack, PackPosition
 
 PROJECT_SCHEME = "weakspot-project:"
 
@@ -109,7 +109,7 @@ class TableWriter:
         self._n_samples = n_samples
         self._samples: Any = None
         self._waiting: list[pa.Table] = []
-        self._arrays: dict[str, ArrayWriter] = {}
+        self._arrays: dict[str, Callable[[AnyArray], None]] = {}
 
     def add(self, samples: pa.Table, predictions: Mapping[str, AnyArray]) -> None:
         """Write a batch of samples; `predictions` has the same names (see `PREDICTION_FILES`) for every batch."""
@@ -129,13 +129,13 @@ class TableWriter:
             for name, rows in predictions.items():
                 path, shape = self._folder / f"{name}.npy", (self._n_samples, *rows.shape[1:])
                 self._arrays[name] = self._open.enter_context(
-                    ArrayWriter(path, shape, PREDICTION_FILES[name])
+                    writing_array(path, shape, PREDICTION_FILES[name])
                 )
         self._waiting.append(samples)
         if sum(table.num_rows for table in self._waiting) >= GROUP_ROWS:
             self.flush()
         for name, rows in predictions.items():
-            self._arrays[name].write(rows)
+            self._arrays[name](rows)
 
     def flush(self) -> None:
         if self._waiting:
@@ -341,9 +341,7 @@ class SampleParts:
             path.unlink()
         if dropped:
             atomic.write_json(marker, {"n_read": None})
-        self.images.cut_back(
-            self._parts[-1].pack if self._parts else PackPosition(shard=0, length=0)
-        )
+        self.images.cut_back(self._parts[-1].pack if self._parts else PACK_START)
         return self.reached
 
     @property
@@ -371,7 +369,7 @@ class SampleParts:
         marks = {
             START_KEY: str(part.start),
             STOP_KEY: str(part.stop),
-            PACK_KEY: f"{part.pack.shard}:{part.pack.length}",
+            PACK_KEY: ":".join(map(str, part.pack)),
         }
         with atomic.replacing(part.path) as temporary:
             marked = table.replace_schema_metadata(marks)
@@ -451,7 +449,7 @@ def _sound_part(path: Path) -> Part | None:
     try:
         marks = _read(path).schema.metadata or {}
         shard, length = marks[PACK_KEY].split(b":")
-        pack = PackPosition(shard=int(shard), length=int(length))
-        return Part(path=path, start=int(marks[START_KEY]), stop=int(marks[STOP_KEY]), pack=pack)
+        start, stop = int(marks[START_KEY]), int(marks[STOP_KEY])
+        return Part(path=path, start=start, stop=stop, pack=(int(shard), int(length)))
     except (StoreError, KeyError, ValueError):
         return None

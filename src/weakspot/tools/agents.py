@@ -1,7 +1,6 @@
 """A project for programs that talk: what an agent may ask of it and do with it, by the Model Context Protocol."""
 
 import hmac
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -18,7 +17,7 @@ from weakspot.report.images import choose_images
 from weakspot.run.halves import split_in_halves
 from weakspot.run.reporting import place_of_report
 from weakspot.store.project import DATA_FOLDER
-from weakspot.tools.exchange import EXPORTS, ExportCall, export_to
+from weakspot.tools.exchange import EXPORTS, export_to
 from weakspot.words.paraphrases import class_in
 
 if TYPE_CHECKING:
@@ -26,14 +25,6 @@ if TYPE_CHECKING:
 
 MAX_IMAGES = 24
 SIDE = 256
-
-
-@dataclass(frozen=True, kw_only=True)
-class ShownSample:
-    """One image of a slice, with what the classifier says of it."""
-
-    caption: str
-    jpeg: bytes
 
 
 class ProjectTools:
@@ -78,8 +69,10 @@ class ProjectTools:
         told = self._told(record, slice_id)
         return told if measured is None else told | {"evidence": measured.model_dump(mode="json")}
 
-    def images(self, slice_id: str, n_images: int) -> dict[str, list[ShownSample]]:
-        """Return images of a slice and of the rest of its class, among the samples that questions may be thought up on.
+    def images(self, slice_id: str, n_images: int) -> dict[str, list[tuple[str, bytes]]]:
+        """Return images of a slice and of the rest of its class, each with what the classifier says of it.
+
+        They are among the samples that questions may be thought up on.
 
         Samples that a question is judged on stay unseen, so that what is asked after looking can still be proven.
 
@@ -106,7 +99,7 @@ class ProjectTools:
         strips = {"in the slice": shown.hard, "rest of the class": shown.easy}
         return {
             name: [
-                ShownSample(caption=image.caption, jpeg=data)
+                (image.caption, data)
                 for image in images
                 if (data := jpeg_at(places[image.sample_id], SIDE)) is not None
             ]
@@ -140,7 +133,7 @@ class ProjectTools:
     def check(self, policy: str) -> dict[str, object]:
         """Judge the newest run by a policy file of the project folder."""
         request = CheckRequest(policy=load_policy(self._inside(policy)), policy_name=policy)
-        return check(self._project(), request).result.model_dump(mode="json")
+        return check(self._project(), request)[0].model_dump(mode="json")
 
     def export(self, to: str, out: str) -> dict[str, object]:
         """Write the findings for another tool, into a folder within the project folder."""
@@ -156,7 +149,7 @@ class ProjectTools:
                 given=out,
                 fix="Name a new folder, such as exports/coco.",
             )
-        written = export_to(self._project(), ExportCall(to=to, folder=folder))
+        written = export_to(self._project(), to, folder)
         return {"files": [str(path) for path in written.files], "sentence": written.sentence}
 
     def _project(self) -> Project:
@@ -268,12 +261,12 @@ def build_server(folder: Path) -> Any:
     return server
 
 
-def _strips(shown: "Mapping[str, Sequence[ShownSample]]", image: Any) -> list[Any]:
+def _strips(shown: "Mapping[str, Sequence[tuple[str, bytes]]]", image: Any) -> list[Any]:
     parts: list[Any] = []
     for name, samples in shown.items():
         parts.append(f"{name}: {len(samples)} images")
-        for sample in samples:
-            parts += [sample.caption, image(data=sample.jpeg, format="jpeg")]
+        for caption, jpeg in samples:
+            parts += [caption, image(data=jpeg, format="jpeg")]
     return parts
 
 

@@ -122,7 +122,7 @@ def predicted_names(dataset: Dataset) -> list[Names]:
     if not dataset.has_predictions:
         return [None] * len(dataset)
     rows: IntArray = np.arange(len(dataset))
-    is_known = _has_prediction(dataset)
+    is_known = has_prediction(dataset)
     if dataset.task is Task.MULTI_LABEL:
         return _names_of(predicted_labels(dataset, rows), is_known, dataset.class_names)
     codes = np.where(is_known, predicted_classes(dataset, rows), -1)
@@ -184,7 +184,8 @@ def slice_sentence(marked: MarkedSlice) -> str:
     )
 
 
-def _has_prediction(dataset: Dataset) -> BoolArray:
+def has_prediction(dataset: Dataset) -> BoolArray:
+    """Return of which samples the classifier's answer is known [n]."""
     if dataset.predictions is not None:
         return np.asarray(dataset.predictions >= 0, dtype=np.bool_)
     if dataset.probabilities is not None:
@@ -195,9 +196,7 @@ def _has_prediction(dataset: Dataset) -> BoolArray:
 
 
 def _names_of(matrix: BoolArray, is_known: BoolArray, class_names: Sequence[str]) -> list[Names]:
-    found: list[Names] = []
-    for line, known in zip(matrix, is_known.tolist(), strict=True):
-        found.append(
-            [class_names[code] for code in np.flatnonzero(line).tolist()] if known else None
-        )
-    return found
+    return [
+        [class_names[code] for code in np.flatnonzero(line).tolist()] if known else None
+        for line, known in zip(matrix, is_known.tolist(), strict=True)
+    ]

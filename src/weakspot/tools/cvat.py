@@ -11,8 +11,8 @@ from xml.sax.saxutils import escape, quoteattr
 from weakspot.core.errors import DataError
 from weakspot.store.csv_tables import csv_text
 from weakspot.tools.bundle import ExchangeBundle, Names, Written, predicted_names
-from weakspot.tools.files import image_paths, write_bytes, write_json
-from weakspot.tools.label_studio import nothing_to_label
+from weakspot.tools.files import write_bytes, write_json
+from weakspot.tools.label_studio import places_to_label
 from weakspot.tools.tables import AgreedLabels, refuse_extension
 
 TAGS_FILE = "annotations.xml"
@@ -28,20 +28,12 @@ def write_tasks(bundle: ExchangeBundle, folder: Path) -> Written:
     Raises:
         DataError: if there is nothing to label, or a sample to label has no image.
     """
-    listed = nothing_to_label(bundle)
-    rows = [one.row for one in bundle.to_label]
-    paths = image_paths(replace(bundle, copies_images=True), folder, rows, below=IMAGES_FOLDER)
-    if None in paths:
-        raise DataError(
-            "Some samples to label have no image.",
-            given=paths.count(None),
-            fix="Label them in to_label.csv.",
-        )
-    names = [Path(path).name for path in paths if path is not None]
+    copied = replace(bundle, copies_images=True)
+    names = [Path(path).name for path in places_to_label(copied, folder, below=IMAGES_FOLDER)]
     dataset = bundle.samples.dataset
     sizes = [
-        (dataset.table.column("width")[row].as_py(), dataset.table.column("height")[row].as_py())
-        for row in rows
+        tuple(dataset.table.column(side)[one.row].as_py() for side in ("width", "height"))
+        for one in bundle.to_label
     ]
     suggested = predicted_names(dataset)
     said = [list(one.suggested) or suggested[one.row] for one in bundle.to_label]
@@ -55,14 +47,14 @@ def write_tasks(bundle: ExchangeBundle, folder: Path) -> Written:
     )
     create = f"cvat-cli task create {bundle.name} --labels @{LABELS_FILE} local {IMAGES_FOLDER}/*"
     sentence = (
-        f"{listed} samples to label. In the folder: {create}. {TAGS_FILE} holds what marks or the classifier suggest; import it only to "
+        f"{len(names)} samples to label. In the folder: {create}. {TAGS_FILE} has what marks or the classifier suggest; import it only to "
         'start from them. Then export as "CVAT for images 1.1" and: weakspot import --from cvat annotations.xml --out labels.csv'
     )
     return Written(files=files, sentence=sentence)
 
 
 def _tags(
-    class_names: tuple[str, ...], names: list[str], sizes: list[tuple[int, int]], said: list[Names]
+    class_names: tuple[str, ...], names: list[str], sizes: list[tuple[int, ...]], said: list[Names]
 ) -> str:
     labels = "".join(
         f"<label><name>{escape(name)}</name><type>tag</type><attributes></attributes></label>"

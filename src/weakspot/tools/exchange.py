@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 
-from weakspot.core.arrays import BoolArray, IntArray
-from weakspot.core.dataset import Dataset, Split
+from weakspot.core.arrays import BoolArray
+from weakspot.core.dataset import Split
 from weakspot.core.errors import ConfigError, StoreError
 from weakspot.core.failures import class_problems
 from weakspot.core.run import RunRecord
@@ -20,7 +20,13 @@ from weakspot.repair.labels import LIST_FILE, WHY, chosen_for, read_table
 from weakspot.run.halves import used_rows
 from weakspot.run.reporting import CARD
 from weakspot.run.wiring import build_label_checker
-from weakspot.tools.bundle import ExchangeBundle, ListedSample, MarkedSlice, Written
+from weakspot.tools.bundle import (
+    ExchangeBundle,
+    ListedSample,
+    MarkedSlice,
+    Written,
+    has_prediction,
+)
 
 MAX_FROM_POOL = 1000
 
@@ -59,14 +65,10 @@ def _waiting(project: Project, record: RunRecord, samples: SampleSet) -> list[Li
     if not path.exists():
         return []
     rows = {name: row for row, name in enumerate(samples.dataset.sample_ids())}
-    lines = [
-        line
-        for line in read_table(path)[1]
-        if not line.label and line.cells.get("sample_id", "") in rows
-    ]
     return [
         ListedSample(row=rows[line.cells["sample_id"]], why=line.cells.get(WHY, ""))
-        for line in lines
+        for line in read_table(path)[1]
+        if not line.label and line.cells.get("sample_id", "") in rows
     ]
 
 
@@ -102,32 +104,29 @@ IMPORTS: dict[str, str] = {
 Export = Callable[..., Written]
 
 
-@dataclass(frozen=True, kw_only=True)
-class ExportCall:
-    """What is to be exported.
+def export_to(
+    project: Project,
+    to: str,
+    folder: Path,
+    *,
+    run_id: str | None = None,
+    copies_images: bool = False,
+) -> Written:
+    """Write a project in the format of another tool.
 
     Args:
+        project: the project.
         to: one of `EXPORTS`.
         folder: where files go.
         run_id: the run; None for the newest.
         copies_images: whether images are copied into the folder instead of being pointed to.
-    """
-
-    to: str
-    folder: Path
-    run_id: str | None = None
-    copies_images: bool = False
-
-
-def export_to(project: Project, call: ExportCall) -> Written:
-    """Write a project in the format of another tool.
 
     Raises:
         ConfigError: if there is no such format, or the folder cannot be written.
     """
-    _function(EXPORTS, call.to)
-    bundle = replace(exchange_bundle(project, call.run_id), copies_images=call.copies_images)
-    return write_bundle(bundle, call.to, call.folder)
+    _function(EXPORTS, to)
+    bundle = replace(exchange_bundle(project, run_id), copies_images=copies_images)
+    return write_bundle(bundle, to, folder)
 
 
 def write_bundle(bundle: ExchangeBundle, to: str, folder: Path) -> Written:
@@ -204,19 +203,11 @@ def _predictions(samples: SampleSet, project: Project) -> tuple[BoolArray, BoolA
     )
     if not dataset.has_predictions:
         return has_failed, is_judged
-    labelled = np.flatnonzero(dataset.is_labelled & _has_prediction(dataset))
+    labelled = np.flatnonzero(dataset.is_labelled & has_prediction(dataset))
     for problem in class_problems(dataset, labelled, project.settings.failure.criterion()):
         has_failed[problem.rows[problem.failed]] = True
         is_judged[problem.rows] = True
     return has_failed, is_judged
-
-
-def _has_prediction(dataset: Dataset) -> BoolArray:
-    if dataset.predictions is not None:
-        return np.asarray(dataset.predictions >= 0, dtype=np.bool_)
-    if dataset.probabilities is not None:
-        return np.asarray(np.isfinite(dataset.probabilities).all(axis=1), dtype=np.bool_)
-    return np.ones(len(dataset), dtype=np.bool_)
 
 
 def _mark(record: RunRecord, samples: SampleSet) -> tuple[MarkedSlice, ...]:
@@ -225,15 +216,10 @@ def _mark(record: RunRecord, samples: SampleSet) -> tuple[MarkedSlice, ...]:
     for found, evidence in record.published():
         tag = _tag(found, used)
         used.add(tag)
-        marked.append(
-            MarkedSlice(found=found, evidence=evidence, rows=_members(found, samples), tag=tag)
-        )
+        rows = np.sort(found.class_rows(samples))
+        members = rows[found.rule.members(samples, rows)]
+        marked.append(MarkedSlice(found=found, evidence=evidence, rows=members, tag=tag))
     return tuple(marked)
-
-
-def _members(found: FailureSlice, samples: SampleSet) -> IntArray:
-    rows = np.sort(found.class_rows(samples))
-    return rows[found.rule.members(samples, rows)]
 
 
 def _tag(found: FailureSlice, used: set[str]) -> str:

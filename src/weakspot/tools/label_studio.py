@@ -5,7 +5,6 @@ import io
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
@@ -23,7 +22,7 @@ from weakspot.tools.bundle import (
     predicted_names,
     slice_facts,
 )
-from weakspot.tools.files import image_paths, write_bytes, write_json
+from weakspot.tools.files import FOLDER, image_paths, write_bytes, write_json
 from weakspot.tools.tables import AgreedLabels, refuse_extension
 
 TASKS_FILE = "tasks.json"
@@ -41,16 +40,7 @@ def write_tasks(bundle: ExchangeBundle, folder: Path) -> Written:
     Raises:
         DataError: if there is nothing to label.
     """
-    listed = nothing_to_label(bundle)
-    rows = [one.row for one in bundle.to_label]
-    paths = image_paths(bundle, folder, rows)
-    if None in paths:
-        raise DataError(
-            "Some samples to label have no image.",
-            given=paths.count(None),
-            fix="Label them in to_label.csv.",
-        )
-    places = [path for path in paths if path is not None]
+    places = places_to_label(bundle, folder, below=FOLDER)
     root = os.path.commonpath([str(Path(place).parent) for place in places])
     dataset = bundle.samples.dataset
     words = _Words(bundle)
@@ -62,25 +52,32 @@ def write_tasks(bundle: ExchangeBundle, folder: Path) -> Written:
         write_bytes(folder / CONFIG_FILE, labelling_config(dataset).encode()),
     )
     sentence = (
-        f"{listed} samples to label. Start Label Studio with LABEL_STUDIO_LOCAL_FILES_SERVING_ENABLED=true and "
+        f"{len(places)} samples to label. Start Label Studio with LABEL_STUDIO_LOCAL_FILES_SERVING_ENABLED=true and "
         f"LABEL_STUDIO_LOCAL_FILES_DOCUMENT_ROOT={root}, paste {CONFIG_FILE} as labelling interface and import {TASKS_FILE}. "
         "Then: weakspot import --from label-studio EXPORT --out labels.csv"
     )
     return Written(files=files, sentence=sentence)
 
 
-def nothing_to_label(bundle: ExchangeBundle) -> int:
-    """Return how many samples are to be labelled.
+def places_to_label(bundle: ExchangeBundle, folder: Path, *, below: str) -> list[str]:
+    """Return where the images of the samples are that people should label; those to be written lie below a folder.
 
     Raises:
-        DataError: if there are none.
+        DataError: if there are none, or one has no image.
     """
     if not bundle.to_label:
         raise DataError(
             "There is nothing to label: no confirmed slice has suspect labels, and none holds pool samples without a label.",
             fix="Run `weakspot run` first; put samples without a label into the split pool.",
         )
-    return len(bundle.to_label)
+    paths = image_paths(bundle, folder, [one.row for one in bundle.to_label], below=below)
+    if None in paths:
+        raise DataError(
+            "Some samples to label have no image.",
+            given=paths.count(None),
+            fix="Label them in to_label.csv.",
+        )
+    return [path for path in paths if path is not None]
 
 
 def labelling_config(dataset: Dataset) -> str:
@@ -148,12 +145,8 @@ _NAMES = (CONTROL, "labels", "choice", "choices", "class")
 _IMAGES = (OBJECT, "img", "picture", "url")
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Answer:
-    """What one person said of one sample; no labels if nothing was said."""
-
-    data: Mapping[str, Any]
-    labels: tuple[str, ...] = field(default=())
+_Answer = tuple[Mapping[str, Any], tuple[str, ...]]
+"""The data of a task, and what one person said of it; no labels if nothing was said."""
 
 
 def read_annotations(source: Path, target: Path) -> Written:
@@ -164,15 +157,15 @@ def read_annotations(source: Path, target: Path) -> Written:
     """
     refuse_extension(target)
     labels = AgreedLabels()
-    for answer in _answers(source):
-        sample_id, path = _text(answer.data.get("sample_id")), _path(answer.data)
+    for data, chosen in _answers(source):
+        sample_id, path = _text(data.get("sample_id")), _path(data)
         if not sample_id and not path:
             raise DataError(
                 "A task names neither a sample nor an image.",
                 where=str(source),
-                given=str(dict(answer.data))[:120],
+                given=str(dict(data))[:120],
             )
-        labels.add(answer.labels, sample_id=sample_id, path=path)
+        labels.add(chosen, sample_id=sample_id, path=path)
     return labels.written(source, target)
 
 
@@ -187,7 +180,7 @@ def _answers(source: Path) -> Iterator[_Answer]:
             delimiter="," if source.suffix.lower() == ".csv" else "\t",
         )
         for line in lines:
-            yield _Answer(data=line, labels=_choices(_answer_cell(line)))
+            yield line, _choices(_answer_cell(line))
         return
     try:
         tasks = json.loads(text)
@@ -202,13 +195,13 @@ def _answers(source: Path) -> Iterator[_Answer]:
 def _of_task(task: Mapping[str, Any]) -> Iterator[_Answer]:
     given = next((task[name] for name in _ANNOTATIONS if isinstance(task.get(name), list)), None)
     if given is None:
-        yield _Answer(data=task, labels=_choices(_answer_cell(task)))
+        yield task, _choices(_answer_cell(task))
         return
     data = task.get("data")
     known = data if isinstance(data, dict) else {}
     finished = [one for one in given if isinstance(one, dict) and not one.get("was_cancelled")]
     if not finished:
-        yield _Answer(data=known)
+        yield known, ()
     for one in finished:
         listed = one.get("result")
         given = listed if isinstance(listed, list) else []
@@ -218,7 +211,7 @@ def _of_task(task: Mapping[str, Any]) -> Iterator[_Answer]:
             if isinstance(result, dict) and result.get("type") == "choices"
         ]
         chosen = [choice for result in results for choice in _choices(result.get("value"))]
-        yield _Answer(data=known, labels=tuple(dict.fromkeys(chosen)))
+        yield known, tuple(dict.fromkeys(chosen))
 
 
 def _answer_cell(line: Mapping[str, Any]) -> object:

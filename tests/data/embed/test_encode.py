@@ -192,7 +192,7 @@ def test_prepare_for__every_model_sees_what_it_would_see_alone(jpeg, sides, n_de
     for number, side in enumerate(sides):
         alone = np.asarray(decode_image(jpeg, image_side=side).image)
         np.testing.assert_array_equal(arrays[number], alone)
-    assert (decoded.width, decoded.height) == (240, 320)
+    assert decoded.size == (240, 320)
 
 
 def test_answer_all__each_model_in_calls_of_its_size():

@@ -30,11 +30,11 @@ def assembled(samples, *, part_size=3, seed=0, **settings):
 
 
 def rows(assembly):
-    return [row for batch in assembly.batches() for row in batch.samples.to_pylist()]
+    return [row for samples, _ in assembly.batches() for row in samples.to_pylist()]
 
 
 def prediction(assembly, name):
-    return np.concatenate([batch.predictions[name] for batch in assembly.batches()])
+    return np.concatenate([predictions[name] for _, predictions in assembly.batches()])
 
 
 def test_assemble__classes_sorted_and_rows_in_order():
@@ -261,11 +261,11 @@ def test_assemble__given_multi_label_predictions():
         [False, False],
         [False, False],
     ]
-    assert "predictions" not in next(made.batches()).predictions
+    assert "predictions" not in next(made.batches())[1]
 
 
 def test_assemble__no_predictions():
-    assert next(assembled([sample("a", "x")]).batches()).predictions == {}
+    assert next(assembled([sample("a", "x")]).batches())[1] == {}
 
 
 def test_assemble__metadata_types_do_not_depend_on_parts():

@@ -129,7 +129,7 @@ def test_assemble__naming_train_or_pool_makes_it_synthetic_with_a_note(named):
     made = assembled([sample("a", split=named, synthetic=True), sample("b", split=named)])
     assert splits(made) == ["synthetic", named]
     assert made.is_renamed.tolist() == [True, False]
-    rows = [row for batch in made.batches() for row in batch.samples.to_pylist()]
+    rows = [row for samples, _ in made.batches() for row in samples.to_pylist()]
     assert [row["notes"] for row in rows] == [[MOVED_NOTE], []]
 
 

@@ -40,7 +40,7 @@ def _assembled(rows, **settings):
 
 
 def _table(assembly):
-    return pa.concat_tables([batch.samples for batch in assembly.batches()])
+    return pa.concat_tables([samples for samples, _ in assembly.batches()])
 
 
 def test_assemble__the_column_group_is_taken():

@@ -25,14 +25,14 @@ def test_count_bursts__seconds_in_between():
 
 def test_count_bursts__one_camera_one_class_and_only_what_is_evaluated():
     seconds = [0, 1, 2, 3]
-    assert _bursts(seconds, cameras=[1, 2, 1, 2]).n_bursts == 2
-    assert _bursts(seconds, strata=[0, 1, 2, 7]).n_images == 0
+    assert _bursts(seconds, cameras=[1, 2, 1, 2])[1] == 2
+    assert _bursts(seconds, strata=[0, 1, 2, 7])[0] == 0
     assert _bursts(seconds, evaluated=[True, False, False, True]) == (2, 1, 2)
 
 
 def test_count_bursts__a_clock_that_was_never_set_is_no_burst():
-    assert _bursts([0] * 40 + [100, 101]).n_images == 2
-    assert _bursts([0] * 8 + [100, 101]).n_images == 10
+    assert _bursts([0] * 40 + [100, 101])[0] == 2
+    assert _bursts([0] * 8 + [100, 101])[0] == 10
 
 
 def test_count_bursts__unknown_moments():

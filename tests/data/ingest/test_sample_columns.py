@@ -44,10 +44,10 @@ def assembled(tables, **settings):
 
     made = assemble(read_parts, DataSettings(**settings), where="here")
     batches = list(made.batches())
-    samples = pa.concat_tables([batch.samples for batch in batches])
+    samples = pa.concat_tables([samples for samples, _ in batches])
     given = {
-        name: np.concatenate([batch.predictions[name] for batch in batches])
-        for name in batches[0].predictions
+        name: np.concatenate([predictions[name] for _, predictions in batches])
+        for name in batches[0][1]
     }
     return samples, given
 

@@ -20,7 +20,7 @@ def _check(project, rules, **more):
 
 
 def _verdicts(checked):
-    return {(entry.rule, entry.subject): entry.verdict for entry in checked.result.entries}
+    return {(entry.rule, entry.subject): entry.verdict for entry in checked[0].entries}
 
 
 def test_check__makes_the_run_and_judges_its_slices(table_project):
@@ -38,9 +38,9 @@ def test_check__makes_the_run_and_judges_its_slices(table_project):
         ("slice_gap", "apple: green"): Ruling.KEPT,
         ("overall_accuracy", "overall"): Ruling.KEPT,
     }
-    assert checked.result.exit_code == 1
-    evidence = checked.record.published()[0][1]
-    entry = next(entry for entry in checked.result.entries if entry.rule == "slice_accuracy")
+    assert checked[0].exit_code == 1
+    evidence = checked[1].published()[0][1]
+    entry = next(entry for entry in checked[0].entries if entry.rule == "slice_accuracy")
     assert entry.value == pytest.approx(1 - evidence.rate_inside)
     assert entry.n_samples == evidence.n_inside
 
@@ -48,7 +48,7 @@ def test_check__makes_the_run_and_judges_its_slices(table_project):
 def test_check__the_run_of_the_same_inputs_is_not_repeated(table_project):
     project = table_project()
     rules = {"overall_accuracy": {"min": 0.5}}
-    first, second = (_check(project, rules).record.run_id for _ in range(2))
+    first, second = (_check(project, rules)[1].run_id for _ in range(2))
     assert first == second
     assert len(project.store.runs.run_ids()) == 1
 
@@ -56,9 +56,9 @@ def test_check__the_run_of_the_same_inputs_is_not_repeated(table_project):
 def test_check__other_settings_or_samples_make_another_run(table_project):
     project = table_project()
     rules = {"overall_accuracy": {"min": 0.5}}
-    first = _check(project, rules).record.run_id
+    first = _check(project, rules)[1].run_id
     changed = table_project(green_right_every=1)
-    assert _check(changed, rules).record.run_id != first
+    assert _check(changed, rules)[1].run_id != first
 
 
 def test_check__without_a_run_none_is_made_when_that_is_forbidden(table_project):
@@ -67,7 +67,7 @@ def test_check__without_a_run_none_is_made_when_that_is_forbidden(table_project)
     with pytest.raises(StoreError, match="no finished run yet"):
         _check(project, {"overall_accuracy": {"min": 0.5}}, may_run=False)
     ensure_run(project)
-    assert _check(project, {"overall_accuracy": {"min": 0.5}}, may_run=False).result.is_kept
+    assert _check(project, {"overall_accuracy": {"min": 0.5}}, may_run=False)[0].is_kept
 
 
 def test_check__a_run_that_was_not_verified_cannot_be_judged(table_project):
@@ -92,7 +92,7 @@ def test_check__named_slices_are_measured_on_the_evaluation_splits(table_project
     checked = _check(
         table_project(), {"slice_accuracy": {"min": 0.2, "judge": "point"}, "slices": [GREEN]}
     )
-    entry = next(entry for entry in checked.result.entries if entry.subject == "green ones")
+    entry = next(entry for entry in checked[0].entries if entry.subject == "green ones")
     assert entry.n_samples == 80
     assert entry.value == pytest.approx(1 / 3, abs=0.03)
 
@@ -103,8 +103,8 @@ def test_check__a_slice_that_the_baseline_has_is_not_new(table_project):
     checked = _check(
         project, {"new_slices": {"max": 0}, "regressions": {"max_drop": 0.0}}, baseline=baseline
     )
-    assert checked.result.is_kept
-    changes = {entry.value for entry in checked.result.entries if entry.rule == "regressions"}
+    assert checked[0].is_kept
+    changes = {entry.value for entry in checked[0].entries if entry.rule == "regressions"}
     assert changes == {0.0}
 
 
@@ -119,7 +119,7 @@ def test_check__a_new_slice_and_regressions_are_found_on_the_same_samples(table_
     assert found[("regressions", "green ones")] is Ruling.VIOLATED
     assert found[("regressions", "apple")] is Ruling.VIOLATED
     assert found[("regressions", "pear")] is Ruling.KEPT
-    assert checked.result.notes[0].startswith("400 of 400 held-out samples")
+    assert checked[0].notes[0].startswith("400 of 400 held-out samples")
 
 
 def test_check__slices_of_the_baseline_are_measured_without_the_samples_they_were_found_on(
@@ -130,7 +130,7 @@ def test_check__slices_of_the_baseline_are_measured_without_the_samples_they_wer
     baseline = baseline_of(project, record)
     worse = table_project(green_right_every=100)
     checked = _check(worse, {"regressions": {"max_drop": 0.0}}, baseline=baseline)
-    entry = next(entry for entry in checked.result.entries if entry.subject == "apple: green")
+    entry = next(entry for entry in checked[0].entries if entry.subject == "apple: green")
     assert entry.n_samples < 100
     assert entry.verdict is Ruling.VIOLATED
 
@@ -164,12 +164,14 @@ def test_check__accepted_slices_pass_until_their_day(table_project):
         "until": date(2026, 6, 1),
     }
     kept = _check(project, {**rules, "accepted": [listed]})
-    assert kept.result.is_kept
-    assert kept.result.of(Ruling.ACCEPTED)[0].sentence.endswith(
-        "Accepted until 2026-06-01: picked by hand until summer."
+    assert kept[0].is_kept
+    assert (
+        kept[0]
+        .of(Ruling.ACCEPTED)[0]
+        .sentence.endswith("Accepted until 2026-06-01: picked by hand until summer.")
     )
     over = _check(project, {**rules, "accepted": [{**listed, "until": date(2026, 4, 30)}]})
-    assert {entry.rule for entry in over.result.failing} == {
+    assert {entry.rule for entry in over[0].failing} == {
         "slice_accuracy",
         "confirmed_slices",
         "accepted",
@@ -185,16 +187,16 @@ def test_check__falls_are_noted_once_and_cost_nothing(table_project):
     again = _check(baseline_project, rules, baseline=baseline)
     assert baseline_project.ledger().standing() == standing
     assert standing.n_checks == 1
-    assert first.result == again.result
-    assert "promised for each check, not for all of them together" in first.result.notes[-1]
+    assert first[0] == again[0]
+    assert "promised for each check, not for all of them together" in first[0].notes[-1]
     later = table_project(green_right_every=2)
     checked = _check(later, rules, baseline=baseline)
-    assert "compared 2 pairs of a model and a baseline" in checked.result.notes[-1]
+    assert "compared 2 pairs of a model and a baseline" in checked[0].notes[-1]
     assert later.ledger().standing().n_checks == 2
 
 
 def test_check__other_models_before__a_new_one_is_judged_at_the_full_level(table_project):
     rules = {"confirmed_slices": {"max": 9}}
-    records = [_check(table_project(green_right_every=every), rules).record for every in (2, 3, 5)]
+    records = [_check(table_project(green_right_every=every), rules)[1] for every in (2, 3, 5)]
     assert [{entry.batch for entry in record.evidence} for record in records] == [{1}] * 3
     assert table_project(green_right_every=2).ledger().standing().n_other_classifiers == 2

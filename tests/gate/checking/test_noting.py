@@ -23,7 +23,7 @@ def test_note_check__folder_cannot_be_written__is_said_and_judged_all_the_same(
         raise StoreError("The disk is read-only.")
 
     monkeypatch.setattr(Ledger, "note", refuse)
-    result = check(project, CheckRequest(policy=policy, baseline=baseline)).result
+    result = check(project, CheckRequest(policy=policy, baseline=baseline))[0]
     assert result.is_kept
     assert "could not be entered in the ledger" in result.notes[-1]
     assert "The disk is read-only." in result.notes[-1]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from weakspot.gate.watch import RoundKind, RoundRequest, Watcher, WatchRequest
+from weakspot.gate.watch import RoundRequest, Watcher
 
 SETTINGS = """\
 [data]
@@ -100,11 +100,12 @@ def test_watcher__an_endpoint_that_is_down_ends_a_turn_and_nothing_is_asked_twic
 
     with pytest.raises(KeyboardInterrupt):
         Watcher(
-            WatchRequest(round_request=RoundRequest(folder=folder), every=5.0),
+            RoundRequest(folder=folder),
+            every=5.0,
             tell=told.append,
             pause=pause,
         ).forever()
-    assert [turn.kind for turn in told] == [RoundKind.ERROR, RoundKind.RUN, RoundKind.RUN]
+    assert [turn.kind for turn in told] == ["error", "run", "run"]
     assert "503" in told[0].error
     assert pauses == [10.0, 5.0, 5.0]
     assert (told[1].n_new_predictions, told[2].n_new_predictions, state["n_asked"]) == (40, 8, 48)

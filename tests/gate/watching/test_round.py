@@ -1,6 +1,6 @@
 from tests.build import write_fruit_table
 
-from weakspot.gate.watch import RoundKind, RoundRequest, run_round
+from weakspot.gate.watch import RoundRequest, run_round
 from weakspot.store.project import ProjectStore
 
 POLICY = "[slice_accuracy]\nmin = 0.9\n"
@@ -10,7 +10,7 @@ def test_take_turn__the_first_look_makes_a_run(tmp_path):
     folder = write_fruit_table(tmp_path / "fruit")
     ProjectStore.create(folder)
     turn = run_round(RoundRequest(folder=folder), None)
-    assert (turn.kind, turn.changed, turn.is_new_run) == (RoundKind.RUN, ("first look",), True)
+    assert (turn.kind, turn.changed, turn.is_new_run) == ("run", ("first look",), True)
     assert (turn.n_samples, turn.n_new_samples, turn.n_confirmed) == (400, 400, 1)
     assert turn.new is None
 
@@ -20,7 +20,7 @@ def test_take_turn__what_did_not_change_is_not_computed(tmp_path):
     ProjectStore.create(folder)
     first = run_round(RoundRequest(folder=folder), None)
     second = run_round(RoundRequest(folder=folder), first)
-    assert (second.kind, second.run_id) == (RoundKind.UNCHANGED, first.run_id)
+    assert (second.kind, second.run_id) == ("unchanged", first.run_id)
     assert len(ProjectStore.open(folder).runs.run_ids()) == 1
 
 
@@ -63,7 +63,7 @@ def test_take_turn__a_policy_is_judged_and_a_change_of_it_is_a_change(tmp_path):
     second = run_round(RoundRequest(folder=folder, policy=policy), first)
     assert (second.changed, second.is_new_run, second.is_kept) == (("policy changed",), False, True)
     third = run_round(RoundRequest(folder=folder, policy=policy, judge_always=True), second)
-    assert (third.kind, third.is_kept) == (RoundKind.UNCHANGED, True)
+    assert (third.kind, third.is_kept) == ("unchanged", True)
 
 
 def test_take_turn__samples_that_took_the_place_of_others_are_new(tmp_path):

@@ -4,12 +4,12 @@ from tests.build import write_fruit_table
 from weakspot.core.errors import DataError, StoreError
 from weakspot.gate.watch import (
     LOCK_FILE,
-    RoundKind,
     RoundRequest,
     Watcher,
-    WatchJournal,
-    WatchRequest,
     WatchRound,
+    last_run,
+    note_turn,
+    read_journal,
 )
 from weakspot.store import atomic
 from weakspot.store.project import ProjectStore
@@ -34,7 +34,8 @@ class _Pauses:
 def _watched(folder, *steps, every=10.0):
     told, pauses = [], _Pauses(*steps)
     watcher = Watcher(
-        WatchRequest(round_request=RoundRequest(folder=folder), every=every),
+        RoundRequest(folder=folder),
+        every=every,
         tell=told.append,
         pause=pauses,
     )
@@ -54,9 +55,9 @@ def test_watcher__goes_on_through_errors_with_longer_pauses(tmp_path):
         lambda: aside.rename(manifest),
     )
     assert [turn.kind for turn in told] == [
-        RoundKind.RUN,
-        *[RoundKind.ERROR] * 3,
-        RoundKind.UNCHANGED,
+        "run",
+        *["error"] * 3,
+        "unchanged",
     ]
     assert seconds == [10.0, 20.0, 40.0, 80.0, 10.0]
     assert "manifest.csv" in told[1].error
@@ -74,42 +75,38 @@ def test_watcher__two_do_not_work_at_once(tmp_path):
     folder = write_fruit_table(tmp_path / "fruit")
     data = ProjectStore.create(folder).data
     with atomic.exclusive(data / LOCK_FILE), pytest.raises(StoreError, match="Another watcher"):
-        Watcher(WatchRequest(round_request=RoundRequest(folder=folder))).once()
+        Watcher(RoundRequest(folder=folder)).once()
 
 
 def test_once__writes_down_what_it_did_and_goes_on_from_there(tmp_path):
     folder = write_fruit_table(tmp_path / "fruit")
-    first = Watcher(WatchRequest(round_request=RoundRequest(folder=folder))).once()
-    again = Watcher(WatchRequest(round_request=RoundRequest(folder=folder))).once()
-    assert (again.kind, again.run_id) == (RoundKind.UNCHANGED, first.run_id)
-    assert list(WatchJournal(ProjectStore.open(folder).data).turns()) == [first]
+    first = Watcher(RoundRequest(folder=folder)).once()
+    again = Watcher(RoundRequest(folder=folder)).once()
+    assert (again.kind, again.run_id) == ("unchanged", first.run_id)
+    assert list(read_journal(ProjectStore.open(folder).data)) == [first]
 
 
 def test_once__an_error_is_raised_and_written_down(tmp_path):
     folder = write_fruit_table(tmp_path / "fruit")
     (folder / "manifest.csv").write_text("key,label\n")
     with pytest.raises(DataError):
-        Watcher(WatchRequest(round_request=RoundRequest(folder=folder))).once()
-    assert [turn.kind for turn in WatchJournal(ProjectStore.open(folder).data).turns()] == [
-        RoundKind.ERROR
-    ]
+        Watcher(RoundRequest(folder=folder)).once()
+    assert [turn.kind for turn in read_journal(ProjectStore.open(folder).data)] == ["error"]
 
 
 def test_journal__a_line_that_was_cut_off_is_passed_over_and_closed(tmp_path):
-    journal = WatchJournal(tmp_path)
-    turn = WatchRound(kind=RoundKind.RUN, time="2026-01-01", run_id="a")
-    journal.add(turn)
+    turn = WatchRound(kind="run", time="2026-01-01", run_id="a")
+    note_turn(tmp_path, turn)
     with (tmp_path / "watch.jsonl").open("ab") as stream:
         stream.write(b'{"kind": "run", "ti')
-    assert journal.last_run() == turn
+    assert last_run(tmp_path) == turn
     later = turn.model_copy(update={"run_id": "b"})
-    journal.add(later)
-    assert list(journal.turns()) == [turn, later]
+    note_turn(tmp_path, later)
+    assert list(read_journal(tmp_path)) == [turn, later]
 
 
 def test_journal__errors_are_no_state(tmp_path):
-    journal = WatchJournal(tmp_path)
-    turn = WatchRound(kind=RoundKind.RUN, time="2026-01-01", run_id="a")
-    for one in (turn, WatchRound(kind=RoundKind.ERROR, time="2026-01-02", error="down")):
-        journal.add(one)
-    assert journal.last_run() == turn
+    turn = WatchRound(kind="run", time="2026-01-01", run_id="a")
+    for one in (turn, WatchRound(kind="error", time="2026-01-02", error="down")):
+        note_turn(tmp_path, one)
+    assert last_run(tmp_path) == turn
