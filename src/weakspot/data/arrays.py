@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from io import BytesIO
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from PIL import Image
@@ -27,16 +27,32 @@ _GREY, _COLOUR = 2, 3
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ArraySource:
+class SamplesInMemory:
+    """Samples as columns in memory, each with one value a sample, in one order.
+
+    Args:
+        images: paths, Pillow images or arrays.
+        labels: a label, or a sequence of labels, for every sample; None for unlabelled.
+        splits: a split for every sample.
+        predictions: a predicted label, or a sequence of them, for every sample.
+        probabilities: probabilities [n, c], with `class_names` in the order of the columns.
+        class_names: the classes, in the order of label codes and probability columns.
+    """
+
+    images: AnyArray | Sequence[Any] | None = None
+    labels: Sequence[Any] | AnyArray | None = None
+    splits: Sequence[str | None] | None = None
+    predictions: Sequence[Any] | AnyArray | None = None
+    probabilities: Sequence[Any] | AnyArray | None = None
+    class_names: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ArraySource(SamplesInMemory):
     """Images as arrays or Pillow images; they are handed on as PNG, which loses nothing.
 
     Args:
         images: uint8 array [n, height, width, 3] or [n, height, width], or a sequence of arrays or Pillow images.
-        labels: a label, or a sequence of labels, for every image; None for unlabelled.
-        splits: a split for every image.
-        predictions: a predicted label, or a sequence of them, for every image.
-        probabilities: probabilities [n, c], with `class_names` in the order of the columns.
-        class_names: the classes, in the order of label codes and probability columns.
         metadata: free columns, each with a value for every image.
         default_split: split of images that have none.
     """
@@ -44,11 +60,6 @@ class ArraySource:
     kind: ClassVar[str] = "arrays"
     location: ClassVar[str] = "arrays in memory"
     images: AnyArray | Sequence[AnyArray | Image.Image]
-    labels: Sequence[object] | AnyArray | None = None
-    splits: Sequence[str | None] | None = None
-    predictions: Sequence[object] | AnyArray | None = None
-    probabilities: Sequence[object] | AnyArray | None = None
-    class_names: tuple[str, ...] | None = None
     metadata: Mapping[str, Sequence[object] | AnyArray] = field(default_factory=dict)
     default_split: Split | None = None
 

@@ -1,7 +1,6 @@
 """One image that shows many: rows and columns with names, and words beneath each cell."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from PIL import Image, ImageDraw, ImageFont
 
@@ -18,21 +17,6 @@ ROW_NAME_WIDTH = 120
 MIN_CELL = 16
 
 Font = ImageFont.ImageFont | ImageFont.FreeTypeFont
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Layout:
-    """Where cells are, in pixels."""
-
-    side: int
-    left: int
-    top: int
-    caption_height: int
-
-    def corner(self, row: int, column: int) -> tuple[int, int]:
-        return self.left + column * (self.side + GAP), self.top + row * (
-            self.side + self.caption_height + GAP
-        )
 
 
 def labelled_grid(
@@ -60,26 +44,28 @@ def labelled_grid(
     """
     _refuse_misfits(cells, row_names, column_names, cell_side, captions)
     font = ImageFont.load_default(size=FONT_SIZE)
-    layout = _Layout(
-        side=cell_side,
-        left=GAP + (ROW_NAME_WIDTH if any(row_names) else 0),
-        top=GAP + _height(column_names, font, cell_side),
-        caption_height=_height([text for line in captions or () for text in line], font, cell_side),
-    )
-    sheet = Image.new("RGB", layout.corner(len(row_names), len(column_names)), PAPER)
+    left_edge = GAP + (ROW_NAME_WIDTH if any(row_names) else 0)
+    top_edge = GAP + _height(column_names, font, cell_side)
+    said = [text for line in captions or () for text in line]
+    step = cell_side + GAP, cell_side + _height(said, font, cell_side) + GAP
+
+    def corner(row: int, column: int) -> tuple[int, int]:
+        return left_edge + column * step[0], top_edge + row * step[1]
+
+    sheet = Image.new("RGB", corner(len(row_names), len(column_names)), PAPER)
     pen = ImageDraw.Draw(sheet)
     for column, name in enumerate(column_names):
-        _write(pen, (layout.corner(0, column)[0], GAP // 2), _wrap(name, font, cell_side), font)
+        _write(pen, (corner(0, column)[0], GAP // 2), _wrap(name, font, cell_side), font)
     for row, name in enumerate(row_names):
         lines = _wrap(name, font, ROW_NAME_WIDTH - GAP)
         _write(
             pen,
-            (GAP, layout.corner(row, 0)[1] + max(0, (cell_side - LINE_HEIGHT * len(lines)) // 2)),
+            (GAP, corner(row, 0)[1] + max(0, (cell_side - LINE_HEIGHT * len(lines)) // 2)),
             lines,
             font,
         )
         for column, image in enumerate(cells[row]):
-            left, top = layout.corner(row, column)
+            left, top = corner(row, column)
             sheet.paste(_framed(image, cell_side), (left, top))
             if captions is not None:
                 _write(

@@ -37,22 +37,11 @@ from weakspot.data.source import (
 SPLIT_KEYS = ("train", "val", "test")
 
 
-@dataclass(frozen=True, kw_only=True)
-class YoloDataFile:
-    """What a data file says.
-
-    Args:
-        path: folder that the others start at; empty: the folder of the file.
-        splits: files or folders of images by key: train, val, test.
-        names: class name by number.
-    """
-
-    path: str
-    splits: Mapping[str, tuple[str, ...]]
-    names: Mapping[int, str]
+DataFile = tuple[str, Mapping[str, tuple[str, ...]], Mapping[int, str]]
+"""The folder that others start at (empty: that of the file), files or folders of images by key, and class name by number."""
 
 
-def parse_data_file(text: str, *, where: str) -> YoloDataFile:
+def parse_data_file(text: str, *, where: str) -> DataFile:
     """Read the text of a data file.
 
     Raises:
@@ -70,7 +59,7 @@ def parse_data_file(text: str, *, where: str) -> YoloDataFile:
         fix = "Write names, and at least one of train, val and test."
         raise DataError(f"The data file has no {missing}.", where=where, fix=fix)
     path = values.get("path", "")
-    return YoloDataFile(path=path if isinstance(path, str) else "", splits=splits, names=names)
+    return path if isinstance(path, str) else "", splits, names
 
 
 def looks_like_data_file(text: str) -> bool:
@@ -180,7 +169,7 @@ class YoloSource(BoxSource):
 
     def _box(self, image: str, number: int, line: str) -> Box:
         code, corners = parse_line(line)
-        label = self._data.names.get(code)
+        label = self._data[2].get(code)
         reason, detail = "", ""
         if corners is None:
             reason, detail = "bad-box", f"line {number}: {line[:80]}"
@@ -211,27 +200,27 @@ class YoloSource(BoxSource):
         return found
 
     @cached_property
-    def _data(self) -> YoloDataFile:
+    def _data(self) -> DataFile:
         text = read_anew(self._data_location).decode("utf-8-sig", "replace")
         return parse_data_file(text, where=shown_location(self._data_location))
 
     @cached_property
     def _root(self) -> str:
-        return join_location(
-            parent_location(self._data_location), self.boxes.images or self._data.path
-        )
+        path, _, _ = self._data
+        return join_location(parent_location(self._data_location), self.boxes.images or path)
 
     @cached_property
     def _listed(self) -> tuple[tuple[ListedFile, Split | None], ...]:
         found: list[tuple[ListedFile, Split | None]] = []
-        for key, places in self._data.splits.items():
+        _, splits, _ = self._data
+        for key, places in splits.items():
             for place in places:
                 found += [(file, parse_split(key)) for file in _images_at(self._place(place))]
         if not found:
             raise DataError(
                 "The data file points to no images.",
                 where=shown_location(self._data_location),
-                given={key: list(places) for key, places in self._data.splits.items()},
+                given={key: list(places) for key, places in splits.items()},
                 fix="Correct path, train, val and test there, or set [boxes] images to the folder they start at.",
             )
         return tuple(found)

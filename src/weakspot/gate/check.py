@@ -482,15 +482,16 @@ class _Measuring:
             return figures
         refuse_other_task(baseline, samples.dataset.class_names, self.record.criterion)
         now = held_out(self.record, samples, self.project.settings, self._criterion)
+        rows, predictions = now
         if policy.new_slices is not None:
             same_at = policy.new_slices.same_at
             sightings = find_sightings(self.record, baseline, now, samples, same_at=same_at)
             figures = replace(figures, sightings=sightings)
         if policy.regressions is not None:
-            members = tuple((found, members_of(found, samples, now.rows)) for found in named)
-            groups = samples.dataset.groups[now.rows]
-            pairs, notes = pair_samples(baseline, now.predictions, members, groups)
-            compared_on = AskedData.of(samples.dataset, now.rows)
+            members = tuple((found, members_of(found, samples, rows)) for found in named)
+            groups = samples.dataset.groups[rows]
+            pairs, notes = pair_samples(baseline, predictions, members, groups)
+            compared_on = AskedData.of(samples.dataset, rows)
             figures = replace(figures, pairs=pairs, notes=notes, compared_on=compared_on)
         return figures
 

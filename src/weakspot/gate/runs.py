@@ -35,17 +35,8 @@ from weakspot.store import atomic
 HELD_OUT = (Split.VALIDATION, Split.TEST)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class HeldOut:
-    """Held-out samples with their predictions.
-
-    Args:
-        rows: rows of the data set, every image once.
-        predictions: of these rows, in their order.
-    """
-
-    rows: IntArray
-    predictions: HeldOutPredictions
+HeldOut = tuple[IntArray, HeldOutPredictions]
+"""Rows of the data set that nothing was trained on, every image once, and what is said of them, in their order."""
 
 
 def held_out(
@@ -71,11 +62,8 @@ def held_out(
         for found, _ in record.published()
     }
     keys = Packed.of_hashes(identities(samples.dataset, rows))
-    return HeldOut(
-        rows=rows,
-        predictions=HeldOutPredictions(
-            keys=keys, classes=classes, discovery=discovery, slice_members=members
-        ),
+    return rows, HeldOutPredictions(
+        keys=keys, classes=classes, discovery=discovery, slice_members=members
     )
 
 
@@ -154,23 +142,24 @@ def _compared_members(
     now: HeldOut,
     samples: SampleSet,
 ) -> Members:
-    rows = found.class_rows(samples.only(now.rows))
+    held, predictions = now
+    rows = found.class_rows(samples.only(held))
     try:
         return found.rule.members(samples, rows), known.rule.members(samples, rows)
     except DataError:
         if before is None or known.slice_id not in before.slice_members:
             raise
     _, old, new = np.intersect1d(
-        before.keys.keys, now.predictions.keys.keys, assume_unique=True, return_indices=True
+        before.keys.keys, predictions.keys.keys, assume_unique=True, return_indices=True
     )
     if not len(old):
         raise DataError(
             f"The baseline's slice “{known.title}” reads embeddings that the project has not, and no sample is in both.",
             fix="Write a new baseline with the present embedder.",
         )
-    is_class = np.isin(now.rows[new], rows)
+    is_class = np.isin(held[new], rows)
     known_members = before.slice_members[known.slice_id].bits[old]
-    return found.rule.members(samples, now.rows[new]) & is_class, known_members & is_class
+    return found.rule.members(samples, held[new]) & is_class, known_members & is_class
 
 
 INDIFFERENT_SECTIONS = ("engine", "repair", "generator", "search", "report")
@@ -284,13 +273,12 @@ def baseline_of(project: Project, record: RunRecord) -> Baseline:
     """
     prepared = project.prepared(record)
     refuse_other_inputs(record, prepared.inputs)
-    found = held_out(
-        record, prepared.samples, project.settings, project.settings.failure.criterion()
-    )
+    criterion = project.settings.failure.criterion()
+    _, predictions = held_out(record, prepared.samples, project.settings, criterion)
     return Baseline(
         run=portable_record(record),
         class_names=prepared.samples.dataset.class_names,
-        predictions=found.predictions,
+        predictions=predictions,
     )
 
 

@@ -206,7 +206,7 @@ def find(
     check_names(
         [*samples.labels, *([] if learnt is None else learnt.labels)],
         samples.predictions,
-        samples.class_names,
+        samples.class_names or (),
     )
     if settings is not None and not isinstance(settings, Settings):
         raise ConfigError(

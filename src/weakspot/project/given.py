@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from weakspot.core.arrays import FloatArray
+from weakspot.core.arrays import AnyArray, FloatArray
 from weakspot.core.errors import DataError, raise_all
+from weakspot.data.arrays import SamplesInMemory
 from weakspot.data.columns import ColumnRoles, resolve_columns
 from weakspot.data.locations import is_local, local_path
 from weakspot.data.rows import label_cell
@@ -299,28 +300,19 @@ OWN = ("key", "path", "label", "labels", "prediction", "predictions", "probabili
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class GivenSamples:
+class GivenSamples(SamplesInMemory):
     """Samples as they were given, in their order.
 
     Args:
         labels: a label for every sample, or a list of labels.
-        predictions: the same of the classifier.
-        probabilities: [n, c], columns in the order of `class_names`.
-        class_names: the classes; empty if nobody said.
-        images: paths, Pillow images or arrays.
         embeddings: [n, d].
         metadata: free columns.
-        splits: a split for every sample.
+        groups: what belongs together.
     """
 
     labels: list[Any]
-    predictions: list[Any] | None = None
-    probabilities: FloatArray | None = None
-    class_names: tuple[str, ...] = ()
-    images: Sequence[Any] | None = None
     embeddings: FloatArray | None = None
     metadata: pa.Table | None = None
-    splits: list[str | None] | None = None
     groups: list[Any] | None = None
 
     def __len__(self) -> int:
@@ -585,7 +577,7 @@ def check_enough(samples: GivenSamples) -> None:
         _check_files(samples.images)
 
 
-def _check_files(images: Sequence[Any]) -> None:
+def _check_files(images: Sequence[Any] | AnyArray) -> None:
     """Refuse images of which not one is there."""
     for image in images:
         if not isinstance(image, (str, os.PathLike)):

@@ -120,7 +120,7 @@ def _table(samples: GivenSamples, folder: Path, *, first: int, split: Split) -> 
     if samples.predictions is not None:
         columns[f"prediction{suffix}"] = samples.predictions
     if samples.probabilities is not None:
-        columns["probabilities"] = samples.probabilities.tolist()
+        columns["probabilities"] = np.asarray(samples.probabilities).tolist()
     columns["split"] = [named or split.value for named in (samples.splits or [None] * len(samples))]
     if samples.groups is not None:
         columns["group"] = [None if one is None else str(one) for one in samples.groups]

@@ -25,14 +25,14 @@ download: |
 
 
 def _names(text):
-    return dict(parse_data_file(f"val: a\n{text}", where="data.yaml").names)
+    return dict(parse_data_file(f"val: a\n{text}", where="data.yaml")[2])
 
 
 def test_parse_data_file__as_published():
     found = parse_data_file(PUBLISHED, where="data.yaml")
-    assert found.path == "../datasets/coco8"
-    assert found.splits == {"train": ("images/train",), "val": ("images/val", "more images/val")}
-    assert found.names == {0: "person", 1: "traffic: light", 2: "driver's seat", 3: "no"}
+    assert found[0] == "../datasets/coco8"
+    assert found[1] == {"train": ("images/train",), "val": ("images/val", "more images/val")}
+    assert found[2] == {0: "person", 1: "traffic: light", 2: "driver's seat", 3: "no"}
 
 
 @pytest.mark.parametrize(

@@ -56,10 +56,8 @@ def test_sighted__where_the_rule_cannot_be_read_the_written_members_are_compared
     record, now, samples = run
     unreadable = LinearRule(encoder_id="another", direction=(1.0,))
     before = _with_rule(record, unreadable)
-    members = now.predictions.slice_members[record.published()[0][0].slice_id]
-    predictions = now.predictions.model_copy(
-        update={"slice_members": {before.slices[0].slice_id: members}}
-    )
+    members = now[1].slice_members[record.published()[0][0].slice_id]
+    predictions = now[1].model_copy(update={"slice_members": {before.slices[0].slice_id: members}})
     (one,) = find_sightings(
         record, Baseline(run=before, predictions=predictions), now, samples, same_at=0.5
     )
