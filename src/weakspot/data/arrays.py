@@ -53,6 +53,11 @@ class ArraySource(SamplesInMemory):
 
     Args:
         images: uint8 array [n, height, width, 3] or [n, height, width], or a sequence of arrays or Pillow images.
+        labels: a label, or a sequence of labels, for every image; None for unlabelled.
+        splits: a split for every image.
+        predictions: a predicted label, or a sequence of them, for every image.
+        probabilities: probabilities [n, c], with `class_names` in the order of the columns.
+        class_names: the classes, in the order of label codes and probability columns.
         metadata: free columns, each with a value for every image.
         default_split: split of images that have none.
     """
