@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import hypergeom
 
-from weakspot.data.charts import line_chart
+from weakspot_lab.charts import line_chart
 
 FOLDER = Path(__file__).parent.parent / "docs" / "explanation"
 N_SAMPLES, N_FAILED, N_MEMBERS = 400, 80, 40

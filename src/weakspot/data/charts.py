@@ -29,20 +29,6 @@ class Axis:
     is_log: bool = False
 
     @classmethod
-    def of_factors(cls, values: Sequence[float], length: float) -> "Axis":
-        """Return an axis from the smallest value to the largest, on which equal steps are equal factors."""
-        known = sorted(set(values)) or [1.0]
-        low, high = known[0], known[-1]
-        ends = (low, high) if high > low else (low / 2, high * 2)
-        return cls(
-            low=ends[0],
-            high=ends[1],
-            length=length,
-            ticks=tuple((one, f"{one:g}") for one in known),
-            is_log=True,
-        )
-
-    @classmethod
     def around(cls, values: Sequence[float], length: float) -> "Axis":
         """Return an axis from one round number to another that holds all values."""
         known = [value for value in values if math.isfinite(value)] or [0.0, 1.0]
@@ -118,14 +104,14 @@ def heat_map(
     slanted = [
         SLANT * LETTER * len(name) * 0.6 - CELL * number for number, name in enumerate(beneath)
     ]
-    margin = max(_text_width(rows) + 12, *slanted, 0.0)
+    margin = max(text_width(rows) + 12, *slanted, 0.0)
     bottom = 30 + CELL * len(rows)
     parts = [
-        _text(margin - 6, 30 + CELL * (number + 0.5) + 4, name, anchor="end")
+        written(margin - 6, 30 + CELL * (number + 0.5) + 4, name, anchor="end")
         for number, name in enumerate(rows)
     ]
     parts += [
-        _text(margin + CELL * (number + 0.5), bottom + 16, name, turned=True)
+        written(margin + CELL * (number + 0.5), bottom + 16, name, turned=True)
         for number, name in enumerate(beneath)
     ]
     for row, line in enumerate(values):
@@ -137,10 +123,10 @@ def heat_map(
                 f'<rect x="{left:.0f}" y="{30 + CELL * row}" width="{CELL - 2}" height="{CELL - 2}" fill="{_shade(value)}"/>'
             )
             parts.append(
-                _text(left + CELL / 2 - 1, middle, f"{value:.2f}", anchor="middle", colour=ink)
+                written(left + CELL / 2 - 1, middle, f"{value:.2f}", anchor="middle", colour=ink)
             )
-    height = bottom + SLANT * _text_width(beneath) + 28
-    return _drawing(margin + CELL * len(beneath) + 12, height, title, parts)
+    height = bottom + SLANT * text_width(beneath) + 28
+    return drawing(margin + CELL * len(beneath) + 12, height, title, parts)
 
 
 def interval_chart(
@@ -151,7 +137,7 @@ def interval_chart(
     unit: str = "%",
 ) -> str:
     """Return one line a row: (name, low, middle, high) in 0 to 1, as a dot with its interval."""
-    margin, width = _text_width([row[0] for row in rows]) + 12, 360.0
+    margin, width = text_width([row[0] for row in rows]) + 12, 360.0
     parts = []
     if reference is not None:
         place = margin + width * reference
@@ -160,7 +146,7 @@ def interval_chart(
         )
     for number, (name, low, middle, high) in enumerate(rows):
         height = 40 + 22 * number
-        parts.append(_text(margin - 6, height + 4, name, anchor="end"))
+        parts.append(written(margin - 6, height + 4, name, anchor="end"))
         start, end = margin + width * low, margin + width * high
         parts.append(
             f'<line x1="{start:.1f}" x2="{end:.1f}" y1="{height}" y2="{height}" stroke="{ACCENT}" stroke-width="3"/>'
@@ -168,9 +154,9 @@ def interval_chart(
         parts.append(
             f'<circle cx="{margin + width * middle:.1f}" cy="{height}" r="4.5" fill="{ACCENT}"/>'
         )
-        parts.append(_text(margin + width + 8, height + 4, f"{100 * middle:.0f} {unit}"))
+        parts.append(written(margin + width + 8, height + 4, f"{100 * middle:.0f} {unit}"))
     parts += [
-        _text(
+        written(
             margin + width * tick,
             54 + 22 * len(rows),
             f"{100 * tick:.0f}",
@@ -179,31 +165,7 @@ def interval_chart(
         )
         for tick in (0.0, 0.5, 1.0)
     ]
-    return _drawing(margin + width + 64, 66 + 22 * len(rows), title, parts)
-
-
-def bar_groups(groups: Mapping[str, Mapping[str, float]], *, title: str) -> str:
-    """Return bars in 0 to 1: one group a key, one bar a series, the same series in the same colour."""
-    series = list(dict.fromkeys(name for bars in groups.values() for name in bars))
-    margin, width, height = _text_width(list(groups)) + 12, 360.0, 14
-    parts: list[str] = []
-    top = 34.0
-    for name, bars in groups.items():
-        parts.append(_text(margin - 6, top + height * len(bars) / 2 + 4, name, anchor="end"))
-        for one, value in bars.items():
-            colour = PALETTE[series.index(one) % len(PALETTE)]
-            parts.append(
-                f'<rect x="{margin:.0f}" y="{top:.0f}" width="{max(width * value, 1):.1f}" height="{height - 2}" fill="{colour}"/>'
-            )
-            parts.append(_text(margin + width * value + 5, top + 10, f"{value:.2f}", colour=QUIET))
-            top += height
-        top += 10
-    for number, one in enumerate(series):
-        parts.append(
-            f'<rect x="{margin:.0f}" y="{top + 18 * number:.0f}" width="12" height="12" fill="{PALETTE[number % len(PALETTE)]}"/>'
-        )
-        parts.append(_text(margin + 18, top + 10 + 18 * number, one))
-    return _drawing(margin + width + 64, top + 18 * len(series) + 12, title, parts)
+    return drawing(margin + width + 64, 66 + 22 * len(rows), title, parts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -244,7 +206,7 @@ def scatter(points: Sequence[ChartPoint], *, title: str, x_label: str, y_label: 
         [value for point in drawn for value in (point.up, *(point.up_interval or ()))], PLOT_HEIGHT
     )
     series = list(dict.fromkeys(point.series for point in drawn))
-    parts = _frame(across, upwards, x_label, y_label)
+    parts = frame(across, upwards, x_label, y_label)
     for point in drawn:
         parts += _marker(point, across, upwards, PALETTE[series.index(point.series) % len(PALETTE)])
     spots = [
@@ -255,67 +217,24 @@ def scatter(points: Sequence[ChartPoint], *, title: str, x_label: str, y_label: 
     named = [name for name in series if name]
     parts += [
         *words,
-        *_legend({name: PALETTE[series.index(name) % len(PALETTE)] for name in named}),
+        *legend({name: PALETTE[series.index(name) % len(PALETTE)] for name in named}),
     ]
-    return _drawing(max(LEFT + PLOT_WIDTH, reach) + 16, _plot_bottom(len(named)), title, parts)
+    return drawing(max(LEFT + PLOT_WIDTH, reach) + 16, plot_bottom(len(named)), title, parts)
 
 
-def line_chart(
-    series: Mapping[str, Sequence[tuple[float, float]]],
-    *,
-    title: str,
-    x_label: str,
-    y_label: str,
-    is_log: bool = False,
-) -> str:
-    """Return one line a series through its (across, up) points, in a frame with axes; what cannot be drawn is left out.
-
-    Args:
-        series: points by name.
-        title: above the chart.
-        x_label: what the points are for.
-        y_label: what was measured.
-        is_log: whether equal steps across are equal factors; only positive numbers have a place on such an axis.
-    """
-    lines = {
-        name: [one for one in points if all(map(math.isfinite, one)) and (one[0] > 0 or not is_log)]
-        for name, points in series.items()
-    }
-    places = [one[0] for points in lines.values() for one in points]
-    across = Axis.of_factors(places, PLOT_WIDTH) if is_log else Axis.around(places, PLOT_WIDTH)
-    upwards = Axis.around([one[1] for points in lines.values() for one in points], PLOT_HEIGHT)
-    parts = _frame(across, upwards, x_label, y_label)
-    colours = {name: PALETTE[number % len(PALETTE)] for number, name in enumerate(lines)}
-    for name, points in lines.items():
-        corners = [
-            (LEFT + across.place(left), TOP + PLOT_HEIGHT - upwards.place(high))
-            for left, high in points
-        ]
-        path = " ".join(f"{left:.1f},{top:.1f}" for left, top in corners)
-        parts.append(
-            f'<polyline points="{path}" fill="none" stroke="{colours[name]}" stroke-width="2"/>'
-        )
-        parts += [
-            f'<circle cx="{left:.1f}" cy="{top:.1f}" r="3.5" fill="{colours[name]}"/>'
-            for left, top in corners
-        ]
-    parts += _legend(colours)
-    return _drawing(LEFT + PLOT_WIDTH + 16, _plot_bottom(len(lines)), title, parts)
-
-
-def _frame(across: Axis, upwards: Axis, x_label: str, y_label: str) -> list[str]:
+def frame(across: Axis, upwards: Axis, x_label: str, y_label: str) -> list[str]:
     right, bottom = LEFT + PLOT_WIDTH, TOP + PLOT_HEIGHT
     parts = []
     for value, words in across.ticks:
         left = LEFT + across.place(value)
         parts.append(_rule(left, left, TOP, bottom))
-        parts.append(_text(left, bottom + 16, words, anchor="middle", colour=QUIET))
+        parts.append(written(left, bottom + 16, words, anchor="middle", colour=QUIET))
     for value, words in upwards.ticks:
         top = bottom - upwards.place(value)
         parts.append(_rule(LEFT, right, top, top))
-        parts.append(_text(LEFT - 6, top + 4, words, anchor="end", colour=QUIET))
+        parts.append(written(LEFT - 6, top + 4, words, anchor="end", colour=QUIET))
     middle = TOP + PLOT_HEIGHT / 2
-    parts.append(_text(LEFT + PLOT_WIDTH / 2, bottom + 36, x_label, anchor="middle"))
+    parts.append(written(LEFT + PLOT_WIDTH / 2, bottom + 36, x_label, anchor="middle"))
     parts.append(
         f'<text x="16" y="{middle:.0f}" text-anchor="middle" transform="rotate(-90 16 {middle:.0f})" fill="{INK}">'
         f"{escape(y_label)}</text>"
@@ -370,7 +289,7 @@ def _named_spots(
         ]
         start, baseline = free[0] if free else (left + 8, top - 6)
         taken.append((start, baseline, width))
-        parts.append(_text(start, baseline, name))
+        parts.append(written(start, baseline, name))
     return parts, max((start + width for start, _, width in taken), default=0.0)
 
 
@@ -383,16 +302,16 @@ def _covers(
     )
 
 
-def _legend(colours: Mapping[str, str]) -> list[str]:
+def legend(colours: Mapping[str, str]) -> list[str]:
     parts: list[str] = []
     for number, (name, colour) in enumerate(colours.items()):
-        top = _plot_bottom(0) + 18 * number
+        top = plot_bottom(0) + 18 * number
         parts.append(f'<rect x="{LEFT:.0f}" y="{top:.0f}" width="12" height="12" fill="{colour}"/>')
-        parts.append(_text(LEFT + 18, top + 10, name))
+        parts.append(written(LEFT + 18, top + 10, name))
     return parts
 
 
-def _plot_bottom(n_series: int) -> float:
+def plot_bottom(n_series: int) -> float:
     return TOP + PLOT_HEIGHT + 50 + 18 * n_series
 
 
@@ -461,12 +380,12 @@ def label_bars(panels: Sequence[LabelPanel], *, target: str | None = None, most:
     for number, (panel, lines, bars) in enumerate(zip(panels, titles, shown, strict=True)):
         left = EDGE + number * (width + GAP)
         parts += [
-            _text(left, EDGE + LINE * (row + 1) - 4, line, weight="600")
+            written(left, EDGE + LINE * (row + 1) - 4, line, weight="600")
             for row, line in enumerate(lines)
         ]
         parts += _bars(panel, bars, highest=highest, target=target, corner=(left + margin, top))
         parts += [
-            _text(left, bottom + LINE * (row + 1), line, colour=QUIET)
+            written(left, bottom + LINE * (row + 1), line, colour=QUIET)
             for row, line in enumerate(_beneath(panel, bars))
         ]
     across = 2 * EDGE + len(panels) * (width + GAP) - (GAP if panels else 0.0)
@@ -489,13 +408,13 @@ def _bars(
         length = max(BAR_WIDTH * panel.rate(count) / highest, 1.0 if count else 0.0)
         place, baseline = top + BAR_STEP * row + 1, top + BAR_STEP * row + 12
         colour, weight = (TARGET_COLOUR, "600") if is_target else (ACCENT, "400")
-        parts.append(_text(left - 6, baseline, _short(name), anchor="end", weight=weight))
+        parts.append(written(left - 6, baseline, _short(name), anchor="end", weight=weight))
         parts.append(
             f'<rect class="{"target" if is_target else "label"}" x="{left:.1f}" y="{place:.1f}" width="{length:.1f}" '
             f'height="{BAR_THICKNESS:.0f}" fill="{colour}"><title>{escape(name)}</title></rect>'
         )
         parts.append(
-            _text(
+            written(
                 left + length + 5,
                 baseline,
                 f"{fine_percent(panel.rate(count))} ({count})",
@@ -564,7 +483,7 @@ def time_bars(bars: Sequence[TimeBar], *, title: str) -> str:
     parts = [
         f'<line x1="{margin + axis.place(value):.1f}" x2="{margin + axis.place(value):.1f}" y1="{TOP - 6}" y2="{bottom}" '
         f'stroke="{QUIET}" stroke-opacity="0.3"/>'
-        + _text(
+        + written(
             margin + axis.place(value), bottom + 14, f"{words} s", anchor="middle", colour=QUIET
         )
         for value, words in axis.ticks
@@ -575,7 +494,7 @@ def time_bars(bars: Sequence[TimeBar], *, title: str) -> str:
         begun += bar.seconds
     longest = max((len(bar.note) for bar in bars), default=0)
     width = margin + TIME_WIDTH + LETTER * longest + 2 * EDGE
-    return _drawing(width, bottom + 14 + EDGE, title, parts)
+    return drawing(width, bottom + 14 + EDGE, title, parts)
 
 
 def _bar(bar: TimeBar, begun: float, axis: Axis, margin: float, top: float) -> list[str]:
@@ -584,17 +503,17 @@ def _bar(bar: TimeBar, begun: float, axis: Axis, margin: float, top: float) -> l
     busy = length * (1.0 - min(max(bar.waiting, 0.0), 1.0))
     box = f'y="{top:.0f}" height="{TIME_THICKNESS:.0f}"'
     parts = [
-        _text(margin - 8, top + 12, bar.name, anchor="end"),
+        written(margin - 8, top + 12, bar.name, anchor="end"),
         f'<rect x="{left:.1f}" {box} width="{length:.1f}" fill="none" stroke="{ACCENT}"/>',
         f'<rect x="{left:.1f}" {box} width="{busy:.1f}" fill="{ACCENT}"/>',
     ]
-    return [*parts, _text(left + length + 6, top + 12, bar.note, colour=QUIET)]
+    return [*parts, written(left + length + 6, top + 12, bar.note, colour=QUIET)]
 
 
-def _drawing(width: float, height: float, title: str, parts: Sequence[str]) -> str:
+def drawing(width: float, height: float, title: str, parts: Sequence[str]) -> str:
     """Return a chart beneath its title."""
     width = max(width, BOLD_LETTER * len(title) + 16)
-    return _svg(width, height, title, [_text(8, 16, title, weight="600"), *parts])
+    return _svg(width, height, title, [written(8, 16, title, weight="600"), *parts])
 
 
 def _svg(width: float, height: float, label: str, parts: Sequence[str]) -> str:
@@ -605,7 +524,7 @@ def _svg(width: float, height: float, label: str, parts: Sequence[str]) -> str:
     return "\n".join([head, *parts, "</svg>"])
 
 
-def _text(
+def written(
     left: float,
     top: float,
     words: str,
@@ -620,7 +539,7 @@ def _text(
     return f'<text {where} fill="{colour}" font-weight="{weight}">{escape(words)}</text>'
 
 
-def _text_width(names: Sequence[str]) -> float:
+def text_width(names: Sequence[str]) -> float:
     return LETTER * max((len(name) for name in names), default=0)
 
 

@@ -24,15 +24,6 @@ class Gated:
         return sum(ready)
 
 
-def test_run__gives_what_was_prepared():
-    work = Gated()
-    work.gate.set()
-    ahead = AheadOfTime(work, 2)
-    first, second = ahead.prepare([1, 2]), ahead.prepare([3])
-    assert (ahead.run(first), ahead.run(second)) == (5, 4)
-    ahead.close()
-
-
 def test_run__time_until_items_are_prepared_counts_as_waiting():
     work = Gated()
     ahead = AheadOfTime(work, 1)

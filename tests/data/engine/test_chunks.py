@@ -33,15 +33,6 @@ def test_map_pace__room_is_counted_in_items():
     assert not pace.has_room([Chunk(0, [0] * 12)], n_workers=2)
 
 
-def test_batch_pace__size_never_changes():
-    pace, intake = BatchPace(batch_size=3, queue_depth=64), ChunkQueue(range(7))
-    found = []
-    while (chunk := pace.next_chunk(intake)) is not None:
-        found.append(chunk.items)
-        pace.learn(3, 0.0)
-    assert found == [[0, 1, 2], [3, 4, 5], [6]]
-
-
 @pytest.mark.parametrize(("queue_depth", "each", "ahead"), [(0, 2, 1), (8, 3, 1), (64, 4, 2)])
 def test_batch_pace__works_ahead_as_far_as_the_queue_allows(queue_depth, each, ahead):
     pace = BatchPace(batch_size=8, queue_depth=queue_depth)
@@ -58,40 +49,6 @@ def test_singles__each_item_is_tried_twice_alone():
     assert not singles[0].is_given_up
     singles[0].count("worker")
     assert singles[0].is_given_up
-
-
-def failing_after(count):
-    yield from range(count)
-    raise OSError("gone")
-
-
-def test_take__fewer_only_at_the_end():
-    intake = ChunkQueue(range(5))
-    assert (intake.take(3), intake.is_over) == ([0, 1, 2], False)
-    assert (intake.take(3), intake.is_over) == ([3, 4], True)
-    assert intake.take(3) == []
-    intake.raise_error()
-
-
-def test_take__error_waits_for_its_turn():
-    intake = ChunkQueue(failing_after(2))
-    assert intake.take(5) == [0, 1]
-    with pytest.raises(OSError, match="gone"):
-        intake.raise_error()
-
-
-def test_take_batch__cut_off_by_an_error():
-    intake = ChunkQueue(failing_after(5))
-    assert [intake.take_batch(3), intake.take_batch(3)] == [[0, 1, 2], []]
-
-
-def test_take_batch__last_one_may_be_short():
-    intake = ChunkQueue(range(5))
-    assert [intake.take_batch(3), intake.take_batch(3), intake.take_batch(3)] == [
-        [0, 1, 2],
-        [3, 4],
-        [],
-    ]
 
 
 def test_take__interrupt_is_not_kept_back():

@@ -3,62 +3,7 @@ import threading
 import pytest
 
 from weakspot.core.errors import ConfigError
-from weakspot.core.roles import Engine
 from weakspot.data.engine.local import LocalEngine
-
-
-def test_map__in_order_whatever_finishes_first():
-    later = threading.Event()
-
-    def slow_first(number):
-        if number == 0:
-            later.wait()
-        elif number == 1:
-            later.set()
-        return number * 10
-
-    assert list(LocalEngine(n_workers=2, queue_depth=2).map(slow_first, range(5))) == [
-        0,
-        10,
-        20,
-        30,
-        40,
-    ]
-
-
-def test_map__bounded_number_under_way():
-    taken = []
-
-    def items():
-        for number in range(100):
-            taken.append(number)
-            yield number
-
-    results = LocalEngine(n_workers=2, queue_depth=3).map(lambda number: number, items())
-    assert next(results) == 0
-    assert len(taken) <= 2 + 3 + 1
-    assert list(results) == list(range(1, 100))
-
-
-def test_map__error_in_its_turn():
-    def fail_on_two(number):
-        if number == 2:
-            raise ValueError("two")
-        return number
-
-    results = LocalEngine(n_workers=3).map(fail_on_two, range(10))
-    assert [next(results), next(results)] == [0, 1]
-    with pytest.raises(ValueError, match="two"):
-        next(results)
-
-
-def test_map__error_of_the_source_of_items():
-    def items():
-        yield 1
-        raise OSError("gone")
-
-    with pytest.raises(OSError, match="gone"):
-        list(LocalEngine(n_workers=1, queue_depth=4).map(str, items()))
 
 
 def test_map__interrupt_reaches_the_caller():
@@ -88,14 +33,6 @@ def test_map__close_starts_nothing_new():
         if thread.name.startswith("weakspot_"):
             thread.join()
     assert len(started) <= n_started + 1
-
-
-def test_map__nothing():
-    assert list(LocalEngine().map(str, [])) == []
-
-
-def test_local_engine__is_an_engine():
-    assert isinstance(LocalEngine(), Engine)
 
 
 @pytest.mark.parametrize("settings", [{"n_workers": -1}, {"queue_depth": -1}])
@@ -166,16 +103,6 @@ def test_map_batches__run_by_one_thread_and_nothing_after_an_error():
     assert len(threads) == 1
 
 
-def test_map_batches__bounded_number_under_way():
-    taken = []
-    results = batches(
-        Work(), (taken.append(number) or number for number in range(100)), queue_depth=4
-    )
-    assert next(results) == [0, 1]
-    assert len(taken) <= (2 + 2) * 2
-    assert len(list(results)) == 49
-
-
 def test_map_batches__close_waits_for_the_batch_that_runs():
     started, gate, ended = threading.Event(), threading.Event(), []
 
@@ -208,8 +135,3 @@ def test_map_batches__error_of_building():
 
     with pytest.raises(OSError, match="no weights"):
         list(LocalEngine().map_batches(build, [1], batch_size=1))
-
-
-def test_map_batches__empty_batches():
-    with pytest.raises(ConfigError, match="at least one item"):
-        list(batches(Work(), [1], batch_size=0))

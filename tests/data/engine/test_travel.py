@@ -4,7 +4,7 @@ import threading
 import pytest
 
 from weakspot.core.errors import ConfigError, MissingExtraError, WeakspotError
-from weakspot.data.engine.worker import pack, pack_result, shorten, unpack, unpack_result
+from weakspot.data.engine.worker import pack_result, shorten, unpack_result
 
 
 class StubbornError(Exception):
@@ -21,17 +21,6 @@ def prediction_of(error):
         raise error
 
     return unpack_result(pack_result(work, pickle.dumps))
-
-
-def test_packed__there_and_back():
-    assert unpack(pack({"a": (1, 2)}, pickle.dumps, what="An item")) == {"a": (1, 2)}
-
-
-def test_packed__what_cannot_be_sent():
-    with pytest.raises(
-        ConfigError, match="An item cannot be sent to another process.*engine local"
-    ):
-        pack(threading.Lock(), pickle.dumps, what="An item")
 
 
 @pytest.mark.parametrize(

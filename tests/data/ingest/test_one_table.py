@@ -72,11 +72,6 @@ def test_read__many_labels(tmp_path):
     ]
 
 
-def test_read__a_single_label_is_never_cut(tmp_path):
-    location = write(tmp_path / "m.csv", "path,label\n1.jpg,salt|pepper\n")
-    assert read_all(location)[0].labels == ("salt|pepper",)
-
-
 def test_read__json_lines(tmp_path):
     rows = [
         {
@@ -268,14 +263,6 @@ def test_read__unknown_labels_when_the_classes_are_known(tmp_path):
     assert "The label '7' is none of the 2 classes" in message
 
 
-def test_read__keys_must_be_unique(tmp_path):
-    location = write(tmp_path / "m.csv", "key,path,label\nx,1.jpg,a\ny,2.jpg,a\n")
-    assert [sample.key for sample in read_all(location)] == ["x", "y"]
-    assert "The key 'x' is there twice" in message_of(
-        write(tmp_path / "n.csv", "key,path\nx,1.jpg\nx,2.jpg\n")
-    )
-
-
 @pytest.mark.parametrize("name", ["m.csv", "m.jsonl", "m.parquet"])
 @pytest.mark.parametrize("start", [0, 1, 4095, 4096, 5000, 9000])
 def test_read__from_any_position(tmp_path, name, start):
@@ -386,12 +373,6 @@ def test_read__labels_predictions_and_free_columns(tmp_path):
     assert (sample.key, sample.location, sample.data) == ("a7", None, None)
     assert (sample.labels, sample.predictions, sample.split) == (("cat",), ("dog",), "test")
     assert sample.metadata == {"colour": "red", "path": "x.jpg"}
-
-
-def test_read__probabilities_alone(tmp_path):
-    (sample,) = read_predictions(tmp_path / "p.csv", "label,prob_cat,prob_big dog\ncat,0.9,0.1\n")
-    assert sample.probabilities == {"cat": 0.9, "big dog": 0.1}
-    assert sample.predictions is None
 
 
 def test_read__says_both_that_labels_and_predictions_are_missing(tmp_path):

@@ -185,15 +185,6 @@ def test_read_examined__irregular_quotes_are_read_as_well(tmp_path):
     assert notes[4_998] == {"note": "n4998"}
 
 
-def test_read_examined__rows_of_other_lengths_are_told(tmp_path):
-    path = tmp_path / "t.csv"
-    path.write_text("label,prediction\na,a\na\nb,b,b\n")
-    with pytest.raises(DataError) as told:
-        list(PredictionsSource(location=str(path)).read_examined())
-    assert "A row has 1 fields where the header has 2. (row 2)" in str(told.value)
-    assert "A row has 3 fields where the header has 2. (row 3)" in str(told.value)
-
-
 def test_metadata_columns__parts_of_both_kinds_have_one_type(tmp_path):
     source = PredictionsSource(location=write_csv(tmp_path / "t.csv", NAMED, ROWS))
     columns = next(source.read_examined())

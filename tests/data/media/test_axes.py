@@ -29,10 +29,3 @@ def test_around__one_value_lies_inside(values):
 def test_place__from_start_to_end():
     axis = Axis.around([0.0, 1.0], 400.0)
     assert [axis.place(value) for value in (0.0, 0.25, 1.0)] == [0.0, 100.0, 400.0]
-
-
-def test_of_factors__marks_the_values_themselves():
-    axis = Axis.of_factors([4.0, 1.0, 2.0, 2.0], 100.0)
-    assert axis.ticks == ((1.0, "1"), (2.0, "2"), (4.0, "4"))
-    assert [axis.place(value) for value in (1.0, 2.0, 4.0)] == pytest.approx([0.0, 50.0, 100.0])
-    assert Axis.of_factors([3.0], 100.0).place(3.0) == pytest.approx(50.0)

@@ -4,10 +4,8 @@ import pytest
 
 from weakspot.data.charts import (
     ChartPoint,
-    bar_groups,
     heat_map,
     interval_chart,
-    line_chart,
     scatter,
 )
 
@@ -18,14 +16,6 @@ def _texts(drawing):
     return [node.text for node in ElementTree.fromstring(drawing).iter(f"{SVG}text")]
 
 
-def test_heat_map__every_cell_is_labelled():
-    found = _texts(heat_map(["a", "b & c"], [[1.0, 0.25], [0.25, 1.0]], title="Overlap"))
-    assert found.count("0.25") == 2
-    assert found.count("1.00") == 2
-    assert "b & c" in found
-    assert "Overlap" in found
-
-
 def test_interval_chart__the_line_spans_the_interval():
     drawing = ElementTree.fromstring(interval_chart([("one", 0.25, 0.5, 0.75)], title="Rates"))
     (line,) = drawing.iter(f"{SVG}line")
@@ -33,19 +23,6 @@ def test_interval_chart__the_line_spans_the_interval():
     start, end = float(line.get("x1")), float(line.get("x2"))
     assert end - start == pytest.approx(180.0, abs=0.2)
     assert float(dot.get("cx")) == pytest.approx((start + end) / 2, abs=0.2)
-
-
-def test_bar_groups__lengths_follow_values_and_colours_follow_series():
-    drawing = ElementTree.fromstring(
-        bar_groups({"rare": {"x": 1.0, "y": 0.5}, "null": {"y": 0.25}}, title="Precision")
-    )
-    bars = [
-        node
-        for node in drawing.iter(f"{SVG}rect")
-        if node.get("height") == "12" and node.get("width") != "12"
-    ]
-    assert [float(bar.get("width")) for bar in bars] == [360.0, 180.0, 90.0]
-    assert bars[1].get("fill") == bars[2].get("fill") != bars[0].get("fill")
 
 
 def test_heat_map__a_long_title_is_not_cut_off():
@@ -146,34 +123,31 @@ def test_scatter__odd_points_still_give_a_drawing(points):
     assert "nan" not in text.replace("unknown", "")
 
 
-def test_line_chart__one_line_a_series():
-    text = line_chart(
-        {"k 1": [(0.0, 0.0), (1.0, 0.5)], "k 2": [(0.0, 1.0)]},
-        title="t",
-        x_label="weight",
-        y_label="share",
+def test_heat_map__every_cell_has_its_number_and_its_colour():
+    tree = ElementTree.fromstring(
+        heat_map(
+            ["set & one"],
+            [[0.0, 0.5, 1.0]],
+            title="Shares <t>",
+            columns=["first", "second", "third"],
+        )
     )
-    lines = list(ElementTree.fromstring(text).iter(f"{SVG}polyline"))
-    start, end = (
-        tuple(map(float, corner.split(","))) for corner in lines[0].get("points").split(" ")
+    texts = [node.text for node in tree.iter(f"{SVG}text")]
+    assert texts == ["Shares <t>", "set & one", "first", "second", "third", "0.00", "0.50", "1.00"]
+    cells = list(tree.iter(f"{SVG}rect"))
+    assert cells[0].get("fill") == "#ffffff"
+    assert cells[2].get("fill") == "#174880"
+    assert len({cell.get("y") for cell in cells}) == 1
+    assert len({cell.get("x") for cell in cells}) == 3
+
+
+def test_heat_map__long_names_stay_inside():
+    tree = ElementTree.fromstring(
+        heat_map(
+            ["s"], [[0.1, 0.2]], title="t", columns=["a very long name of a classifier indeed", "b"]
+        )
     )
-    assert end[0] - start[0] == pytest.approx(400.0, abs=0.2)
-    assert start[1] - end[1] == pytest.approx(120.0, abs=0.2)
-    assert len(lines) == 2
-    assert {"k 1", "k 2", "weight", "share"} <= set(_texts(text))
-
-
-def test_line_chart__equal_factors_are_equal_steps():
-    points = [(0.0, 0.5), (0.25, 0.1), (0.5, 0.2), (1.0, 0.3)]
-    text = line_chart({"one": points}, title="t", x_label="x", y_label="y", is_log=True)
-    (line,) = ElementTree.fromstring(text).iter(f"{SVG}polyline")
-    places = [float(corner.split(",")[0]) for corner in line.get("points").split(" ")]
-    # Zero has no place on such an axis.
-    assert [place - places[0] for place in places] == pytest.approx([0.0, 200.0, 400.0], abs=0.2)
-    assert {"0.25", "0.5", "1"} <= set(_texts(text))
-
-
-def test_line_chart__nothing_to_draw():
-    for is_log in (False, True):
-        text = line_chart({"empty": []}, title="t", x_label="x", y_label="y", is_log=is_log)
-        assert "empty" in _texts(text)
+    slanted = next(node for node in tree.iter(f"{SVG}text") if node.text.startswith("a very"))
+    # The name goes down and to the left at 60 degrees: half its length to the left.
+    assert float(slanted.get("x")) - 0.5 * 6.6 * len(slanted.text) > 0
+    assert float(tree.get("width")) > float(slanted.get("x"))

@@ -56,11 +56,6 @@ def test_label_bars__the_target_is_highlighted_and_never_left_out():
     assert "141 of them in 6 rarer labels, not shown" in _texts(tree)
 
 
-def test_label_bars__most_frequent_first_and_ties_by_name():
-    panel = LabelPanel(title="t", n_images=9, counts={"c": 2, "b": 2, "a": 1, "never": 0})
-    assert [name for name, _ in panel.most_frequent(15, target=None)] == ["b", "c", "a"]
-
-
 def test_label_bars__a_long_caption_is_wrapped_and_signs_are_escaped():
     long = LabelPanel(title="a <b> & " + "very long caption " * 12, n_images=1, counts={"x & y": 1})
     tree = _tree(long)

@@ -1,6 +1,4 @@
-import threading
 import zipfile
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import fsspec
 import pytest
@@ -27,46 +25,6 @@ def letters(tmp_path):
     path = tmp_path / "letters with blank.bin"
     path.write_bytes(ALPHABET)
     return path
-
-
-@pytest.fixture
-def server():
-    """A real web server: /letters, /flaky (fails twice, then answers), /secret (403); honours ranges unless told not to."""
-    seen = {"flaky": 0}
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self):
-            path, _, query = self.path.partition("?")
-            if path == "/flaky" and seen["flaky"] < 2:
-                seen["flaky"] += 1
-                return self.answer(503, b"")
-            if path == "/secret":
-                return self.answer(403, b"")
-            if path not in ("/letters", "/flaky"):
-                return self.answer(404, b"")
-            wanted = self.headers.get("Range")
-            if wanted and query != "whole":
-                first, last = wanted.removeprefix("bytes=").split("-")
-                return self.answer(206, ALPHABET[int(first) : int(last) + 1])
-            return self.answer(200, ALPHABET)
-
-        def answer(self, status, body):
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *arguments):
-            pass
-
-    running = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=running.serve_forever)
-    thread.start()
-    with reading_as(RemoteReading(cache_megabytes=0, first_wait=0.001)):
-        yield f"http://127.0.0.1:{running.server_port}"
-    running.shutdown()
-    thread.join()
-    running.server_close()
 
 
 def reason_of(location: str) -> str:
@@ -114,21 +72,6 @@ def test_read_location__unknown_scheme_is_not_tried_again():
     assert reason_of("nosuchscheme://host/a.jpg") == "unreachable"
 
 
-def test_read_location__web(server):
-    assert read_location(f"{server}/letters") == ALPHABET
-    assert read_location(f"{server}/letters#bytes=3-4") == b"defg"
-    assert read_location(f"{server}/letters?whole#bytes=3-4") == b"defg"
-
-
-def test_read_location__web_errors(server):
-    assert reason_of(f"{server}/nothing") == "missing-file"
-    assert reason_of(f"{server}/secret") == "no-permission"
-
-
-def test_read_location__web_is_tried_again(server):
-    assert read_location(f"{server}/flaky") == ALPHABET
-
-
 def test_read_location__nobody_answers():
     with reading_as(RemoteReading(first_wait=0.001)):
         assert reason_of("http://127.0.0.1:9/a.jpg") == "unreachable"
@@ -140,12 +83,6 @@ def test_shown_location__hides_what_is_secret():
         == "https://example.org/a.jpg#bytes=1-2"
     )
     assert shown_location("/data/a.jpg") == "/data/a.jpg"
-
-
-def test_error__does_not_tell_secrets(server):
-    with pytest.raises(UnreadableLocationError) as caught:
-        read_location(f"{server}/nothing?signature=abc")
-    assert "abc" not in str(caught.value)
 
 
 def test_open_location__can_be_read_anywhere(letters):

@@ -113,10 +113,6 @@ def test_ask__unsaid_size_is_bounded_too(server):
         ask(WebRequest(url=f"{server.address}/a.jpg"), reading=RemoteReading(most_bytes=10))
 
 
-def test_read_location__empty_file(server):
-    assert read_location(f"{server.address}/empty.jpg") == b""
-
-
 def test_read_location__many_threads(server):
     found = []
     threads = [

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from weakspot.data.charts import bar_groups
 from weakspot_lab.bench.scores import MethodScore, TableRow, group_rows
+from weakspot_lab.charts import bar_groups
 
 JOURNAL = "scores.jsonl"
 

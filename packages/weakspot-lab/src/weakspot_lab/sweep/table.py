@@ -8,7 +8,8 @@ from html import escape
 from weakspot.core.evidence import GivenGroups
 from weakspot.core.record import Record
 from weakspot.core.repairs import GroupChange
-from weakspot.data.charts import ChartPoint, line_chart, scatter
+from weakspot.data.charts import ChartPoint, scatter
+from weakspot_lab.charts import line_chart
 
 MAX_LOSS = 0.01
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from weakspot.data.charts import ChartPoint, bar_groups, scatter
+from weakspot.data.charts import ChartPoint, scatter
+from weakspot_lab.charts import bar_groups
 from weakspot_lab.reproduce.averages import average
 from weakspot_lab.reproduce.clarify.arms import AVERAGE, CLARIFY, GAP, OWN, WORST
 from weakspot_lab.reproduce.clarify.outcome import SHOWN, arms_of, shared_arms

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from weakspot.data.charts import line_chart
+from weakspot_lab.charts import line_chart
 from weakspot_lab.reproduce.directions.outcome import PERCENT, of_kind
 from weakspot_lab.reproduce.protocol import PaperTable, Results
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from weakspot.data.charts import bar_groups, line_chart
+from weakspot_lab.charts import bar_groups, line_chart
 from weakspot_lab.reproduce.averages import average
 from weakspot_lab.reproduce.hibug.choosing import WAYS
 from weakspot_lab.reproduce.hibug.measuring import SHARES

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from weakspot.data.charts import heat_map, line_chart
+from weakspot.data.charts import heat_map
 from weakspot.project.refine.request import RANDOM, REFINE
+from weakspot_lab.charts import line_chart
 from weakspot_lab.reproduce.averages import average
 from weakspot_lab.reproduce.protocol import PaperTable, Results
 from weakspot_lab.reproduce.refine.numbers import (

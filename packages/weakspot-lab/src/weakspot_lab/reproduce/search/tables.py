@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from weakspot.data.charts import bar_groups
+from weakspot_lab.charts import bar_groups
 from weakspot_lab.reproduce.protocol import PaperTable, Results
 from weakspot_lab.reproduce.search.numbers import clusters_of, found_pairs, rate, ratio, rows_of
 
