@@ -9,7 +9,6 @@ from weakspot.gate.bars import (
     confirmed_slices,
     failing_classes,
     gap_interval,
-    overall_accuracy,
     shared_level,
     slice_accuracy,
     slice_gap,
@@ -82,10 +81,6 @@ def test_slice_accuracy__too_few_samples_are_not_judged():
     assert entry.sentence == "“a” has 9 samples, fewer than the 10 that are needed: not judged."
 
 
-def test_slice_accuracy__without_slices_it_is_kept():
-    assert _only(slice_accuracy(LeastRule(min=0.8), Figures(tallies=()))).verdict is Ruling.KEPT
-
-
 @pytest.mark.parametrize(
     ("failed", "judge", "verdict"),
     [
@@ -130,12 +125,6 @@ def test_class_accuracy__an_unknown_class_is_refused():
     )
     with pytest.raises(ConfigError, match="Did you mean 'pear'"):
         list(class_accuracy(policy.class_accuracy, Figures(tallies=tallies)))
-
-
-def test_overall_accuracy__says_which_model_is_meant():
-    tallies = (Tally(subject="overall", kind=SubjectKind.OVERALL, n_samples=1000, n_failed=5),)
-    entry = _only(overall_accuracy(LeastRule(min=0.9), Figures(tallies=tallies)))
-    assert entry.sentence.startswith("The model is right on 99.5 % of 1000 samples")
 
 
 def test_confirmed_slices__explained_and_accepted_ones_do_not_count():

@@ -2,24 +2,30 @@ import numpy as np
 import pytest
 
 from weakspot.core.errors import StoreError
-from weakspot.store.array_files import ArrayWriter, checked_records, grow, mapped, write_records
+from weakspot.store.array_files import (
+    checked_records,
+    grow,
+    mapped,
+    write_records,
+    writing_array,
+)
 
 
-def test_array_writer__blocks(tmp_path):
+def test_writing_array__blocks(tmp_path):
     path = tmp_path / "a.npy"
-    with ArrayWriter(path, (3, 2), np.float32) as writer:
-        writer.write(np.array([[1, 2], [3, 4]]))
-        writer.write(np.array([[5, 6]]))
+    with writing_array(path, (3, 2), np.float32) as write:
+        write(np.array([[1, 2], [3, 4]]))
+        write(np.array([[5, 6]]))
     assert mapped(path).tolist() == [[1, 2], [3, 4], [5, 6]]
     assert mapped(path).dtype == np.float32
 
 
-def test_array_writer__too_few_rows(tmp_path):
+def test_writing_array__too_few_rows(tmp_path):
     with (
         pytest.raises(ValueError, match="1 rows were written, 3 were announced"),
-        ArrayWriter(tmp_path / "a", (3,), np.int64) as writer,
+        writing_array(tmp_path / "a", (3,), np.int64) as write,
     ):
-        writer.write(np.array([1]))
+        write(np.array([1]))
 
 
 def test_mapped__cut_short(tmp_path):

@@ -9,14 +9,6 @@ from weakspot.core.errors import StoreError
 from weakspot.store import atomic
 
 
-def test_write_bytes__replaces(tmp_path):
-    path = tmp_path / "a.bin"
-    atomic.write_bytes(path, b"old")
-    atomic.write_bytes(path, b"new")
-    assert path.read_bytes() == b"new"
-    assert [found.name for found in tmp_path.iterdir()] == ["a.bin"]
-
-
 def half_written(path):
     with atomic.replacing(path) as temporary:
         temporary.write_bytes(b"half")
@@ -107,8 +99,3 @@ def test_read_json__damaged(tmp_path, content):
     path.write_bytes(content)
     with pytest.raises(StoreError, match=r"damaged.*a\.json.*To do: Delete it"):
         atomic.read_json(path)
-
-
-def test_read_json__round_trip(tmp_path):
-    atomic.write_json(tmp_path / "a.json", {"n": 3, "names": ["ä"]})
-    assert atomic.read_json(tmp_path / "a.json") == {"n": 3, "names": ["ä"]}

@@ -26,23 +26,6 @@ def again(cache):
     return EmbeddingCache(cache.folder, identity=cache.identity)
 
 
-def test_missing__empty_cache(cache):
-    assert cache.missing(keys_of(1, 2)).tolist() == [True, True]
-    assert not cache.folder.exists()
-
-
-def test_append__known_after_opening_again(cache):
-    cache.append(keys_of(3, 1), rows_of(3, 1))
-    cache.append(keys_of(7), rows_of(7))
-    assert cache.missing(keys_of(1, 2, 3, 7)).tolist() == [False, True, False, False]
-    assert again(cache).missing(keys_of(1, 2, 3, 7)).tolist() == [False, True, False, False]
-
-
-def test_append__nothing(cache):
-    cache.append(keys_of(), rows_of().reshape(0, 2))
-    assert not cache.folder.exists()
-
-
 def test_append__other_width_under_same_id(cache):
     cache.append(keys_of(1), rows_of(1))
     with pytest.raises(
@@ -102,39 +85,6 @@ def test_matrix__cut_short_is_not_used(cache):
     path = next(cache.folder.glob("matrix-*.npy"))
     path.write_bytes(path.read_bytes()[:-4])
     assert again(cache).matrix(keys_of(1, 2)) is None
-
-
-@pytest.mark.parametrize("harm", ["cut", "flip", "empty", "text"])
-def test_missing__damaged_shard_is_made_anew(cache, harm):
-    cache.append(keys_of(1, 2), rows_of(1, 2))
-    cache.append(keys_of(3), rows_of(3))
-    path = sorted(cache.folder.glob("shard-*.npy"))[0]
-    content = bytearray(path.read_bytes())
-    content[-3] ^= 255
-    path.write_bytes(
-        {"cut": path.read_bytes()[:-5], "flip": bytes(content), "empty": b"", "text": b"hello"}[
-            harm
-        ]
-    )
-    reopened = again(cache)
-    assert reopened.missing(keys_of(1, 2, 3)).tolist() == [True, True, False]
-    reopened.append(keys_of(1, 2), rows_of(1, 2))
-    assert (
-        again(cache).materialise(keys_of(1, 2, 3), width=2).values.tolist()
-        == rows_of(1, 2, 3).tolist()
-    )
-
-
-def test_compact__few_files_same_rows(cache):
-    for number in range(MANY_SHARDS + 1):
-        cache.append(keys_of(number), rows_of(number))
-    cache.compact()
-    assert len(list(cache.folder.glob("shard-*.npy"))) == 1
-    wanted = list(range(MANY_SHARDS + 1))
-    assert (
-        again(cache).materialise(keys_of(*wanted), width=2).values.tolist()
-        == rows_of(*wanted).tolist()
-    )
 
 
 def test_compact__rows_stored_twice_by_a_kill_are_stored_once_after(cache):

@@ -41,11 +41,3 @@ def test_keyed_rows__many_rows_are_written_without_being_told(tmp_path):
     rows = KeyedRows(EmbeddingCache(tmp_path, identity="model"))
     rows.rows([hashed(number) for number in range(MANY_WAITING)], Counting())
     assert len(KeyedRows(EmbeddingCache(tmp_path, identity="model"))) == MANY_WAITING
-
-
-def test_keyed_rows__any_text_is_a_key(tmp_path):
-    rows = KeyedRows(EmbeddingCache(tmp_path, identity="model"))
-    rows.rows(["a" * 64, "b"], lambda keys: np.arange(len(keys), dtype=np.float32)[:, None])
-    rows.flush()
-    again = KeyedRows(EmbeddingCache(tmp_path, identity="model"))
-    assert again.rows(["b", "a" * 64], lambda _keys: np.zeros((0, 1)))[:, 0].tolist() == [1.0, 0.0]

@@ -32,7 +32,3 @@ def test_packed_hashes__any_other_text():
     packed = packed_hashes(pa.array(["a", "b", "a", ONE.upper()]))
     assert packed[0] == packed[2]
     assert len(set(packed.tolist())) == 3
-
-
-def test_packed_hashes__empty():
-    assert len(packed_hashes(pa.array([], pa.string()))) == 0

@@ -4,7 +4,7 @@ import pytest
 
 from weakspot.core.errors import StoreError
 from weakspot.store.array_files import packed_hashes
-from weakspot.store.embeddings import PredictionCache, PredictionLayout
+from weakspot.store.embeddings import PredictionCache
 
 KEYS = packed_hashes(pa.array([f"{number:032x}" for number in range(3)]))
 PROBABILITIES = np.array([[0.25, 0.75], [0.5, 0.5]], dtype=np.float32)
@@ -25,7 +25,7 @@ def test_layout__nothing_yet(cache):
 def test_append__probabilities_and_features(cache):
     cache.append(KEYS[:2], PROBABILITIES, FEATURES)
     reopened = PredictionCache(cache.folder, identity="net@1")
-    assert reopened.layout == PredictionLayout(n_classes=2, n_features=3)
+    assert reopened.layout == (2, 3)
     assert reopened.missing(KEYS).tolist() == [False, False, True]
     found = reopened.probabilities(KEYS, np.array([1, 0]))
     np.testing.assert_array_equal(found.values, [[0.75, 0.25], [0.5, 0.5], [np.nan, np.nan]])

@@ -11,12 +11,6 @@ def test_open__no_project(tmp_path):
         ProjectStore.open(tmp_path)
 
 
-def test_create__twice(tmp_path):
-    first = ProjectStore.create(tmp_path / "new" / "project")
-    second = ProjectStore.create(tmp_path / "new" / "project")
-    assert first.root == second.root == tmp_path / "new" / "project"
-
-
 def test_create__where_a_file_is(tmp_path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(StoreError, match="cannot be made"):
@@ -45,18 +39,6 @@ def test_writing__nested(tmp_path):
         assert other.current_tables() is None
 
 
-def test_writing__second_writer_is_refused(tmp_path):
-    first, second = ProjectStore.create(tmp_path), ProjectStore.create(tmp_path)
-    with (
-        first.writing(),
-        pytest.raises(StoreError, match="being written by process"),
-        second.writing(),
-    ):
-        pass
-    with second.writing():
-        pass
-
-
 def test_writing__removes_what_a_killed_writer_left(tmp_path):
     project = ProjectStore.create(tmp_path)
     (project.data / "x.tmp-abcd").write_text("half")
@@ -81,12 +63,6 @@ def test_current_tables__named_tables_are_gone(tmp_path):
     (project.data / "current.json").write_text('{"tables": "gone"}')
     with pytest.raises(StoreError, match="tables it names are not there"):
         project.current_tables()
-
-
-def test_embeddings__folder_per_encoder(tmp_path):
-    project = ProjectStore.create(tmp_path)
-    assert project.embeddings("a/1").folder != project.embeddings("a-1").folder
-    assert project.predictions("a/1").folder.parent.name == "predictions"
 
 
 def test_predictions__kept_apart_by_classifier(tmp_path):

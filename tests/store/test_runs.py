@@ -24,13 +24,6 @@ def test_save__round_trip(runs):
     assert runs.load("20260102-a") == given
 
 
-def test_save__later_state_of_the_same_run(runs):
-    runs.save(record("20260102-a"))
-    runs.save(record("20260102-a", finished="2026-01-02T03:05:05+00:00"))
-    assert runs.load("20260102-a").finished == "2026-01-02T03:05:05+00:00"
-    assert runs.run_ids() == ["20260102-a"]
-
-
 def test_latest__newest_by_id(runs):
     assert runs.latest() is None
     runs.save(record("20260103-b"))

@@ -54,12 +54,6 @@ def test_resume__changed_byte_in_a_part_is_noticed(parts):
     assert SampleParts(parts.folder).resume() == 0
 
 
-def test_resume__half_written_part_is_removed(parts):
-    (parts.folder / "part-000002.parquet.tmp-00ff").write_bytes(b"half")
-    assert SampleParts(parts.folder).resume() == 4
-    assert not list(parts.folder.glob("*.tmp-*"))
-
-
 def test_resume__images_without_samples_are_cut(parts):
     parts.images.append(b"12345")
     parts.append(table("d"), stop=5)
@@ -76,13 +70,6 @@ def test_resume__samples_whose_images_are_lost_are_read_again(parts):
     parts.images.close()
     (parts.folder / "images-0000.bin").unlink()
     assert SampleParts(parts.folder).resume() == 4
-
-
-def test_tables__only_named_columns(tmp_path):
-    parts = SampleParts(tmp_path / "reading")
-    parts.resume()
-    parts.append(pa.table({"key": ["a"], "width": [3]}), stop=1)
-    assert [found.column_names for found in parts.tables(["width"])] == [["width"]]
 
 
 def test_tables__part_damaged_meanwhile(parts):

@@ -19,21 +19,6 @@ def test_texts__in_the_order_of_keys(tmp_path):
         assert again.missing(KEYS).tolist() == [False, False, False]
 
 
-def test_texts__none_where_there_is_none(tmp_path):
-    cache = _cache(tmp_path)
-    assert cache.texts(KEYS) == [None, None, None]
-    assert cache.texts(KEYS[:0]) == []
-    assert cache.missing(KEYS).tolist() == [True, True, True]
-    cache.append(KEYS[:1], ["a dog"])
-    assert cache.texts(KEYS) == ["a dog", None, None]
-    assert cache.missing(KEYS).tolist() == [False, True, True]
-
-
-def test_append__nothing_writes_nothing(tmp_path):
-    _cache(tmp_path).append(KEYS[:0], [])
-    assert not (tmp_path / "captions").exists()
-
-
 def test_append__first_text_of_a_key_stays(tmp_path):
     cache = _cache(tmp_path)
     cache.append(KEYS[:1], ["first"])

@@ -1,36 +1,15 @@
 import numpy as np
 import pytest
 from pydantic import ValidationError
+from tests.data.ingest.assembling import assembled, sample, table_of
 
-from weakspot.core.dataset import ExaminedSample, RawSample, Split, Task
+from weakspot.core.dataset import RawSample, Split, Task
 from weakspot.core.errors import DataError, NotEnoughDataError
-from weakspot.data.assemble import assemble
-from weakspot.data.examine import examined_table
 from weakspot.data.settings import DataSettings
 
 
-def sample(key, *labels, content=None, **fields):
-    raw = RawSample(key=key, location=f"{key}.jpg", labels=labels, **fields)
-    return ExaminedSample(
-        raw=raw, content_hash=content or f"{sum(key.encode()):032x}", width=4, height=3
-    )
-
-
-def assembled(samples, *, part_size=3, seed=0, **settings):
-    def read_parts(columns):
-        for start in range(0, len(samples), part_size):
-            table = examined_table(samples[start : start + part_size])
-            yield (
-                table
-                if columns is None
-                else table.select([one for one in columns if one in table.column_names])
-            )
-
-    return assemble(read_parts, DataSettings(**settings), where="here", seed=seed)
-
-
 def rows(assembly):
-    return [row for samples, _ in assembly.batches() for row in samples.to_pylist()]
+    return table_of(assembly).to_pylist()
 
 
 def prediction(assembly, name):

@@ -19,6 +19,7 @@ from weakspot.data.rows import (
     ("value", "expected"),
     [
         (" cat ", ("cat",)),
+        ("salt|pepper", ("salt|pepper",)),
         (3, ("3",)),
         (3.0, ("3",)),
         (True, ("true",)),

@@ -5,36 +5,20 @@ import tarfile
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.data.ingest import assembling
+from tests.data.ingest.assembling import assembled, table_of
 
-from weakspot.core.dataset import SPLIT_ORDER, ExaminedSample, RawSample, Split
+from weakspot.core.dataset import SPLIT_ORDER, ExaminedSample, Split
 from weakspot.core.errors import DataError
 from weakspot.core.generated import is_generated
-from weakspot.data.assemble import MOVED_NOTE, assemble
-from weakspot.data.examine import examined_table
-from weakspot.data.settings import DataSettings
+from weakspot.data.assemble import MOVED_NOTE
 from weakspot.data.source import generated_rows, put_apart, refuse_verifying
 from weakspot.data.table_source import ManifestSource
 from weakspot.data.webdataset import WebDatasetSource
 
 
-def sample(key, label="cat", *, content=None, split=None, **metadata):
-    raw = RawSample(key=key, location=f"{key}.jpg", labels=(label,), split=split, metadata=metadata)
-    return ExaminedSample(
-        raw=raw, content_hash=content or f"{sum(key.encode()):032x}", width=4, height=3
-    )
-
-
-def assembled(samples, **settings):
-    def read_parts(columns):
-        for start in range(0, len(samples), 3):
-            table = examined_table(samples[start : start + 3])
-            yield (
-                table
-                if columns is None
-                else table.select([one for one in columns if one in table.column_names])
-            )
-
-    return assemble(read_parts, DataSettings(**settings), where="here")
+def sample(key, *, content=None, split=None, **metadata):
+    return assembling.sample(key, "cat", content=content, split=split, metadata=metadata)
 
 
 def splits(assembly):
@@ -129,8 +113,7 @@ def test_assemble__naming_train_or_pool_makes_it_synthetic_with_a_note(named):
     made = assembled([sample("a", split=named, synthetic=True), sample("b", split=named)])
     assert splits(made) == ["synthetic", named]
     assert made.is_renamed.tolist() == [True, False]
-    rows = [row for samples, _ in made.batches() for row in samples.to_pylist()]
-    assert [row["notes"] for row in rows] == [[MOVED_NOTE], []]
+    assert table_of(made).column("notes").to_pylist() == [[MOVED_NOTE], []]
 
 
 @pytest.mark.parametrize("named", ["validation", "val", "test"])

@@ -1,13 +1,12 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.data.ingest.assembling import assembled_parts, table_of
 
 from weakspot.core.dataset import Split
 from weakspot.core.errors import ConfigError, DataError
-from weakspot.data.assemble import assemble
 from weakspot.data.examine import EXAMINED_SCHEMA
 from weakspot.data.groups import GroupChoice
-from weakspot.data.settings import DataSettings
 
 
 def _row(number, *, metadata=None, split=None, labels=("a",), location=None, content=None):
@@ -28,38 +27,26 @@ def _assembled(rows, **settings):
         for start in range(0, len(rows), 7)
     ]
 
-    def read(columns):
-        return iter(
-            part
-            if columns is None
-            else part.select([one for one in columns if one in part.column_names])
-            for part in parts
-        )
-
-    return assemble(read, DataSettings(**settings), where="here")
-
-
-def _table(assembly):
-    return pa.concat_tables([samples for samples, _ in assembly.batches()])
+    return assembled_parts(parts, **settings)
 
 
 def test_assemble__the_column_group_is_taken():
     rows = [_row(one, metadata=f'{{"group": "g{one // 2}", "x": 1}}') for one in range(12)]
-    table = _table(_assembled([*rows, _row(12)]))
+    table = table_of(_assembled([*rows, _row(12)]))
     assert table.column("group").to_pylist() == [f"g{one // 2}" for one in range(12)] + [None]
     assert table.column("meta.group").to_pylist()[:2] == ["g0", "g0"]
 
 
 def test_assemble__without_groups_there_is_no_column():
-    assert "group" not in _table(_assembled([_row(one) for one in range(3)])).column_names
+    assert "group" not in table_of(_assembled([_row(one) for one in range(3)])).column_names
     rows = [_row(one, metadata='{"group": "g"}') for one in range(3)]
-    assert "group" not in _table(_assembled(rows, group="none")).column_names
+    assert "group" not in table_of(_assembled(rows, group="none")).column_names
 
 
 def test_assemble__another_column_only_when_told():
     rows = [_row(one, metadata=f'{{"patient": {one // 3}}}') for one in range(6)]
-    assert "group" not in _table(_assembled(rows)).column_names
-    told = _table(_assembled(rows, group="patient"))
+    assert "group" not in table_of(_assembled(rows)).column_names
+    told = table_of(_assembled(rows, group="patient"))
     assert told.column("group").to_pylist() == ["0", "0", "0", "1", "1", "1"]
 
 
@@ -75,7 +62,7 @@ def test_assemble__another_column_only_when_told():
 def test_assemble__folders_and_patterns(setting, expected):
     places = ["/d/cat/x/o1_1.jpg", "/d/cat/x/o2_1.jpg#bytes=0-9", "/d/dog/x/o1_1.jpg"]
     rows = [_row(one, location=place) for one, place in enumerate(places)]
-    assert _table(_assembled(rows, group=setting)).column("group").to_pylist() == expected
+    assert table_of(_assembled(rows, group=setting)).column("group").to_pylist() == expected
 
 
 def test_assemble__groups_that_are_nowhere_are_an_error():

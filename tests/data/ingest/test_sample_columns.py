@@ -5,13 +5,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.data.ingest.assembling import assembled_parts, table_of
 
 from weakspot.core.dataset import Split
 from weakspot.core.errors import DataError
-from weakspot.data.assemble import assemble
 from weakspot.data.columns import METADATA_VALUES
 from weakspot.data.examine import EXAMINED_SCHEMA, examine, examined_table
-from weakspot.data.settings import DataSettings
 from weakspot.data.table_source import PredictionsSource
 
 NAMED = ("key", "label", "prediction", "split", "colour", "is_big", "count", "weight", "group")
@@ -37,19 +36,13 @@ def by_rows(source):
 
 
 def assembled(tables, **settings):
-    def read_parts(columns=None):
-        for table in tables:
-            known = table.column_names if columns is None else columns
-            yield table.select([name for name in known if name in table.column_names])
-
-    made = assemble(read_parts, DataSettings(**settings), where="here")
+    made = assembled_parts(tables, **settings)
     batches = list(made.batches())
-    samples = pa.concat_tables([samples for samples, _ in batches])
     given = {
         name: np.concatenate([predictions[name] for _, predictions in batches])
         for name in batches[0][1]
     }
-    return samples, given
+    return table_of(made), given
 
 
 def assert_alike(source, **settings):
