@@ -52,13 +52,13 @@ from weakspot.gate.runs import (
     held_out,
     refuse_other_inputs,
     refuse_other_task,
+    write_file,
 )
 from weakspot.project.project import Project
 from weakspot.run.halves import used_rows
 from weakspot.run.ledger import AskedData, AskedTest
 from weakspot.run.phrase_questions import matching_prompts
 from weakspot.run.verdicts import ledger_at
-from weakspot.store import atomic
 
 METHOD = "policy"
 NOWHERE = DataUse(name="named in the policy", n_samples=0, digest="")
@@ -260,35 +260,25 @@ class Acceptances:
         one = self._of(entry.slice_id) if entry.slice_id else self._by_name({entry.subject})
         if one is None:
             return entry
+        verdict, day = Ruling.ACCEPTED, one.until.isoformat()
+        said = f"Accepted until {day}: {one.reason}.".replace("..", ".")
         if self._is_over(one):
-            said = f"It was accepted until {one.until.isoformat()}, which is over ({one.reason})."
-            return entry.model_copy(update={"sentence": f"{entry.sentence} {said}"})
-        said = f"Accepted until {one.until.isoformat()}: {one.reason}."
-        return entry.model_copy(
-            update={
-                "verdict": Ruling.ACCEPTED,
-                "sentence": f"{entry.sentence} {said.replace('..', '.')}",
-            }
-        )
+            verdict = entry.verdict
+            said = f"It was accepted until {day}, which is over ({one.reason})."
+        told = {"verdict": verdict, "sentence": f"{entry.sentence} {said}"}
+        return entry.model_copy(update=told)
 
     def entries(self) -> Iterator[PolicyEntry]:
         """Yield one entry a listed slice: violated once its day is over while the slice is still there."""
         for one in self._listed:
-            is_there = any(one.slice in names for names in self._names.values())
-            day = one.until.isoformat()
-            if not is_there:
-                verdict, sentence = (
-                    Ruling.KEPT,
-                    f"No slice is called “{one.slice}” any more; the entry can be removed.",
-                )
+            day, verdict = one.until.isoformat(), Ruling.KEPT
+            if not any(one.slice in names for names in self._names.values()):
+                sentence = f"No slice is called “{one.slice}” any more; the entry can be removed."
             elif self._is_over(one):
                 verdict = Ruling.VIOLATED
                 sentence = f"“{one.slice}” was accepted until {day}, which is over: repair it, or decide anew ({one.reason})."
             else:
-                verdict, sentence = (
-                    Ruling.KEPT,
-                    f"“{one.slice}” is accepted until {day}: {one.reason}.",
-                )
+                sentence = f"“{one.slice}” is accepted until {day}: {one.reason}."
             yield PolicyEntry(
                 rule=ACCEPTED_RULE,
                 subject=one.slice,
@@ -561,16 +551,7 @@ def write_outputs(
         (sarif, partial(sarif_json, version=__version__)),
         (markdown, markdown_comment),
     )
-    written: list[Path] = []
-    for path, content_of in made:
-        if path is None:
-            continue
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            atomic.write_bytes(path, content_of(result).encode())
-        except OSError as error:
-            raise StoreError(
-                f"The file cannot be written: {error.strerror}.", where=str(path)
-            ) from error
-        written.append(path)
-    return tuple(written)
+    asked = [(path, content_of) for path, content_of in made if path is not None]
+    for path, content_of in asked:
+        write_file(path, content_of(result).encode(), what="The file")
+    return tuple(path for path, _ in asked)

@@ -104,8 +104,7 @@ class RegressionRule(Section):
     @model_validator(mode="after")
     def _check_drops(self) -> Self:
         if self.drop_that_matters is not None and self.drop_that_matters <= self.max_drop:
-            message = "drop_that_matters must be larger than max_drop, which is let pass"
-            raise ValueError(message)
+            raise ValueError("drop_that_matters must be larger than max_drop, which is let pass")
         return self
 
 
@@ -134,22 +133,13 @@ class NamedSlice(Section):
 
     @model_validator(mode="after")
     def _check_rule(self) -> Self:
-        has_values = (
-            self.value is not None
-            or bool(self.values)
-            or self.low is not None
-            or self.high is not None
-        )
+        has_values = bool(self.wanted) or self.low is not None or self.high is not None
         if bool(self.column) == bool(self.phrase):
-            message = "give either a column or a phrase"
-            raise ValueError(message)
-        if bool(self.column) != has_values:
-            message = (
-                "a column needs value, values, low or high"
-                if self.column
-                else "values belong to a column"
-            )
-            raise ValueError(message)
+            raise ValueError("give either a column or a phrase")
+        if self.column and not has_values:
+            raise ValueError("a column needs value, values, low or high")
+        if self.phrase and has_values:
+            raise ValueError("values belong to a column")
         return self
 
     @property
@@ -184,16 +174,14 @@ class Policy(Section):
     @model_validator(mode="after")
     def _check_whole(self) -> Self:
         if not self.rules:
-            message = f"there is no rule (known: {', '.join(RULES)})"
-            raise ValueError(message)
+            raise ValueError(f"there is no rule (known: {', '.join(RULES)})")
         for listed, what in (
             ([one.name for one in self.slices], "slices"),
             ([one.slice for one in self.accepted], "accepted"),
         ):
             twice = sorted({name for name in listed if listed.count(name) > 1})
             if twice:
-                message = f"{what}: listed twice: {', '.join(twice)}"
-                raise ValueError(message)
+                raise ValueError(f"{what}: listed twice: {', '.join(twice)}")
         return self
 
     @property

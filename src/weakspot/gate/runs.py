@@ -283,13 +283,20 @@ def baseline_of(project: Project, record: RunRecord) -> Baseline:
 
 
 def write_baseline(path: Path, baseline: Baseline) -> None:
+    write_file(path, encode_baseline(baseline), what="The baseline")
+
+
+def write_file(path: Path, content: bytes, *, what: str) -> None:
+    """Write a file for other programs in one step.
+
+    Raises:
+        StoreError: if it cannot be written.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        atomic.write_bytes(path, encode_baseline(baseline))
+        atomic.write_bytes(path, content)
     except OSError as error:
-        raise StoreError(
-            f"The baseline cannot be written: {error.strerror}.", where=str(path)
-        ) from error
+        raise StoreError(f"{what} cannot be written: {error.strerror}.", where=str(path)) from error
 
 
 def load_baseline(place: Path) -> Baseline:

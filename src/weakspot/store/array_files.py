@@ -41,6 +41,14 @@ def folder_name(identity: str) -> str:
     return f"{readable}-{hashlib.sha256(identity.encode()).hexdigest()[:10]}"
 
 
+def sign_folder(folder: Path, identity: str) -> None:
+    """Make the folder of a model, with a file that says whose it is, if it is not there yet."""
+    marker = folder / "model.json"
+    if not marker.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        atomic.write_json(marker, {"id": identity})
+
+
 def packed_hashes(hashes: pa.Array | pa.ChunkedArray) -> AnyArray:
     """Return hashes as an array [n] of 16 bytes each, which sorts and searches without Python objects.
 

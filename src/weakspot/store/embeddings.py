@@ -29,6 +29,7 @@ from weakspot.store.array_files import (
     mark_of,
     packed_hashes,
     read_checked,
+    sign_folder,
     together,
     write_checked,
     write_records,
@@ -82,7 +83,7 @@ class EmbeddingCache:
     def _write_shard(self, keys: AnyArray, rows: FloatArray) -> None:
         shards = self._sound_shards()
         self._check_width(rows.shape[1])
-        self._sign()
+        sign_folder(self.folder, self.identity)
         number = shards[-1].number + 1 if shards else 0
         path = write_records(self.folder, f"shard-{number:06d}", keys, rows)
         own = np.array(keys, dtype=KEY_TYPE)
@@ -124,7 +125,7 @@ class EmbeddingCache:
             columns: which numbers of a row to take, in which order; all by default.
         """
         self._check_width(width)
-        self._sign()
+        sign_folder(self.folder, self.identity)
         # Before the matrix: whoever finds that writes nothing more, and so would not clean up after an interrupted note.
         self.note_checked()
         chosen = np.arange(width) if columns is None else columns
@@ -210,12 +211,6 @@ class EmbeddingCache:
                 where=str(self.folder),
                 fix="Give the changed model another id, or delete this folder.",
             )
-
-    def _sign(self) -> None:
-        marker = self.folder / "model.json"
-        if not marker.exists():
-            self.folder.mkdir(parents=True, exist_ok=True)
-            atomic.write_json(marker, {"id": self.identity})
 
     def _grown(
         self, path: Path, name: str, keys: AnyArray, found: IntArray, columns: IntArray | None

@@ -12,7 +12,13 @@ import pyarrow.compute as pc
 
 from weakspot.core.arrays import AnyArray, BoolArray, IntArray
 from weakspot.store import atomic
-from weakspot.store.array_files import HASH_BYTES, KEY_TYPE, folder_name, packed_hashes
+from weakspot.store.array_files import (
+    HASH_BYTES,
+    KEY_TYPE,
+    folder_name,
+    packed_hashes,
+    sign_folder,
+)
 
 TEXTS_FOLDER = "texts"
 SHARD_NAME = re.compile(r"shard-(\d{6})-([0-9a-f]{8})\.arrow")
@@ -62,7 +68,7 @@ class TextCache:
             return
         rows = _rows(keys, texts)
         table = pa.concat_tables([self._read(), rows])
-        self._sign()
+        sign_folder(self.folder, self.identity)
         self._write(rows)
         self._keep(table)
         if self._n_shards >= MANY_SHARDS:
@@ -114,12 +120,6 @@ class TextCache:
             return np.full(len(keys), -1, dtype=np.int64)
         slots = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
         return np.where(self._keys[slots] == keys, slots, -1).astype(np.int64)
-
-    def _sign(self) -> None:
-        marker = self.folder / "model.json"
-        if not marker.exists():
-            self.folder.mkdir(parents=True, exist_ok=True)
-            atomic.write_json(marker, {"id": self.identity})
 
 
 def text_cache(data: Path, identity: str) -> TextCache:

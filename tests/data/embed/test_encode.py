@@ -85,11 +85,6 @@ def test_encode_images__only_unreadable_ones(embedder, images):
     assert embedder.batches == []
 
 
-def test_encode_images__full_batches(embedder, images):
-    list(encode_images(requests([images[0]] * 7), embedder, engine=ENGINE, batch_size=3))
-    assert embedder.batches == [3, 3, 1]
-
-
 def test_encode_images__file_changed_since_it_was_ingested(embedder, images):
     right = content_hash(Path(images[0]).read_bytes())
     asked = [
@@ -98,10 +93,6 @@ def test_encode_images__file_changed_since_it_was_ingested(embedder, images):
     (batch,) = encode_images(asked, embedder, engine=ENGINE)
     assert [position for position, _ in embedded(batch)] == [0]
     assert [(item.position, item.reason) for item in batch.unreadable] == [(2, "changed")]
-
-
-def test_encode_images__nothing(embedder):
-    assert list(encode_images([], embedder, engine=ENGINE)) == []
 
 
 @pytest.mark.parametrize(

@@ -18,10 +18,6 @@ def test_embed_phrases__each_once_in_order(embedder):
     assert told == [(2, 3), (3, 3)]
 
 
-def test_embed_phrases__none(embedder):
-    assert embed_phrases([], embedder).shape == (0, 3)
-
-
 def test_embed_phrases__no_text_side(embedder):
     embedder.has_text = False
     with pytest.raises(ModelError, match=r"no text side.*weakspot lab align"):

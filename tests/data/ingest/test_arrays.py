@@ -57,11 +57,6 @@ def test_read__codes_probabilities_and_metadata():
     assert [sample.key for sample in source.read(1)] == ["image 2"]
 
 
-def test_read__many_labels():
-    source = ArraySource(images=PIXELS, labels=[[0, 1], []], class_names=("cat", "dog"))
-    assert [sample.labels for sample in source.read()] == [("cat", "dog"), ()]
-
-
 def test_read__every_problem_at_once():
     images = [PIXELS[0].astype(np.float32), PIXELS[0, 0, 0], PIXELS[0]]
     message = message_of(

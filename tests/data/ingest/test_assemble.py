@@ -45,12 +45,6 @@ def test_assemble__numbers_in_numerical_order():
     )
 
 
-def test_assemble__given_classes_keep_their_order():
-    made = assembled([sample("a", "cat")], class_names=("dog", "cat", "fox"))
-    assert made.seen.class_names == ("dog", "cat", "fox")
-    assert rows(made)[0]["label"] == 1
-
-
 def test_assemble__several_labels_make_it_multi_label():
     made = assembled([sample("a", "x", "y"), sample("b", "y"), sample("c")])
     assert made.seen.task is Task.MULTI_LABEL
@@ -149,10 +143,6 @@ def test_assemble__copies_get_ids_of_their_own_and_a_table():
     ]
 
 
-def test_assemble__no_copies():
-    assert assembled([sample("a", "x")]).duplicates().num_rows == 0
-
-
 def test_assemble__split_by_fractions_within_every_class():
     samples = [
         sample(f"{number:03d}", "x" if number < 40 else "y", content=f"{number:032x}")
@@ -241,10 +231,6 @@ def test_assemble__given_multi_label_predictions():
         [False, False],
     ]
     assert "predictions" not in next(made.batches())[1]
-
-
-def test_assemble__no_predictions():
-    assert next(assembled([sample("a", "x")]).batches())[1] == {}
 
 
 def test_assemble__metadata_types_do_not_depend_on_parts():

@@ -66,10 +66,6 @@ def test_metadata_kind__of_text(text, kind):
     assert metadata_kind(text, is_text=True) == kind
 
 
-def test_metadata_kind__typed_text_stays_text():
-    assert metadata_kind("7", is_text=False) == "str"
-
-
 @pytest.mark.parametrize(
     ("first", "second", "kind"),
     [
@@ -104,13 +100,6 @@ def test_metadata_value__cases(value, kind, expected):
     assert metadata_value(value, kind) == expected
 
 
-def test_image_cell__forms():
-    assert image_cell(" a.jpg ", is_bytes=False) == ("a.jpg", None)
-    assert image_cell("YWJj", is_bytes=True) == (None, b"abc")
-    assert image_cell({"bytes": b"abc", "path": "a.jpg"}, is_bytes=False) == (None, b"abc")
-    assert image_cell({"bytes": None, "path": "a.jpg"}, is_bytes=False) == ("a.jpg", None)
-
-
 @pytest.mark.parametrize(
     ("value", "is_bytes", "said"),
     [("?!", True, "base64"), (3, False, "given as int"), ("", False, "empty")],
@@ -133,11 +122,6 @@ def test_image_cell__refused(value, is_bytes, said):
 def test_probability__refused(value, said):
     with pytest.raises(CellError, match=said):
         probability(value)
-
-
-def test_probability__rounding_above_one_is_forgiven():
-    assert probability(1.00001) == 1.0
-    assert probability("0.5") == 0.5
 
 
 def test_probability_items__forms():

@@ -142,13 +142,6 @@ def test_assemble__a_copy_of_a_generated_image_cannot_be_tested_on():
     assert splits(copied) == ["synthetic", "synthetic"]
 
 
-def test_assemble__the_split_can_be_named():
-    assert splits(assembled([sample("a", split="Synthetic"), sample("b", split="train")])) == [
-        "synthetic",
-        "train",
-    ]
-
-
 def test_manifest__default_split_is_not_for_generated_rows(tmp_path):
     (tmp_path / "m.csv").write_text("path,label,generator\na.png,cat,\nb.png,cat,a model\n")
     source = ManifestSource(location=str(tmp_path / "m.csv"), default_split=Split.TEST)

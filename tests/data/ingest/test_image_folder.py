@@ -3,7 +3,6 @@ import os
 import fsspec
 import pytest
 
-from weakspot.core.dataset import Split
 from weakspot.core.errors import DataError
 from weakspot.data.image_folder import ImageFolderSource
 
@@ -68,14 +67,6 @@ def test_read__no_images_says_what_is_there(tmp_path):
     source = folder_of(tmp_path, "a/1.txt", "a/2.txt", "b.docx")
     with pytest.raises(DataError, match=r"2 with \.txt, 1 with \.docx"):
         list(source.read())
-
-
-def test_read__default_split_and_start(tmp_path):
-    folder_of(tmp_path, "a/1.jpg", "a/2.jpg", "b/3.jpg")
-    source = ImageFolderSource(location=str(tmp_path), default_split=Split.TEST)
-    assert facts(source, 1) == facts(source)[1:]
-    assert {split for _, _, split, _ in facts(source)} == {"test"}
-    assert facts(source, 3) == []
 
 
 def test_read__remote_folder():

@@ -110,12 +110,6 @@ def test_open_source__wrong_settings(tmp_path):
         open_source(path, kind="image_folder")
 
 
-def test_open_source__a_table_with_neither_images_nor_predictions(tmp_path):
-    assert "No column says where the image is" in message_of(
-        write(tmp_path / "m.csv", "colour,label\nred,a\n")
-    )
-
-
 def test_open_source__table_of_predictions_whose_images_are_not_there(tmp_path):
     table = tmp_path / "table.csv"
     table.write_text("path,label,prediction\na.jpg,x,y\nb.jpg,y,y\n", encoding="utf-8")

@@ -1,7 +1,6 @@
 import os
 import subprocess
 import sys
-import threading
 
 import pytest
 from tests.loopback_servers import web_folder
@@ -124,25 +123,6 @@ def test_cache__processes_at_the_same_time_stay_within_the_bound(tmp_path):
     assert DiskCache(folder=tmp_path, most_bytes=200_000).n_bytes <= 200_000
 
 
-def test_cache__threads_at_the_same_time(cache):
-    wrong = []
-
-    def work(name):
-        for number in range(60):
-            cache.put(f"{name} {number % 4}", name.encode() * 900)
-            found = cache.get(f"{name} {number % 4}")
-            if found not in (None, name.encode() * 900):
-                wrong.append(found)
-
-    threads = [threading.Thread(target=work, args=(name,)) for name in "abcd"]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
-    assert cache.n_bytes <= cache.most_bytes
-
-
 def test_read_location__a_remote_image_is_fetched_once(tmp_path):
     with web_folder() as folder, reading_as(RemoteReading(cache_folder=str(tmp_path / "cache"))):
         folder.put("a.jpg", b"first")
@@ -154,13 +134,6 @@ def test_read_location__a_remote_image_is_fetched_once(tmp_path):
         assert read_anew(where) == b"second"
         assert read_location(where) == b"second"
         assert folder.seen["GET /a.jpg"] == 2
-
-
-def test_read_location__local_files_are_not_kept(tmp_path):
-    (tmp_path / "a.jpg").write_bytes(b"content")
-    with reading_as(RemoteReading(cache_folder=str(tmp_path / "cache"))):
-        assert read_location(str(tmp_path / "a.jpg")) == b"content"
-    assert not (tmp_path / "cache").exists()
 
 
 def test_read_location__no_cache_is_no_folder(tmp_path):

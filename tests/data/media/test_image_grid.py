@@ -87,15 +87,6 @@ def test_labelled_grid__wraps_long_names_and_breaks_long_words():
     assert not (_pixels(sheet)[:, 60 + GAP :].sum(axis=2) < 200).any()
 
 
-def test_labelled_grid__same_images_same_sheet():
-    def made():
-        return labelled_grid(
-            [[_plain(RED)]], row_names=["ä name"], column_names=["0.1"], captions=[["n = 3"]]
-        ).tobytes()
-
-    assert made() == made()
-
-
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [

@@ -65,11 +65,6 @@ def test_label_bars__a_long_caption_is_wrapped_and_signs_are_escaped():
     assert max(len(node.text) for node in bold) * 6.6 < float(tree.get("width"))
 
 
-def test_label_bars__nothing_failed():
-    texts = _texts(_tree(LabelPanel(title="fine", n_images=0, counts={})))
-    assert texts == ["fine", "0 of 0 images have a wrong label: 0 %"]
-
-
 @pytest.mark.parametrize(
     ("rate", "words"), [(0.0000022, "0.00022 %"), (0.09996, "10.0 %"), (0.999, "100 %")]
 )

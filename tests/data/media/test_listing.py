@@ -35,11 +35,6 @@ def test_sorted_names__many_blocks(tmp_path):
     assert [name for name, _ in sorted_names(str(tmp_path), run_length=400)] == names
 
 
-def test_sorted_names__no_such_folder(tmp_path):
-    with pytest.raises(FileNotFoundError):
-        list(sorted_names(str(tmp_path / "none")))
-
-
 @pytest.fixture
 def tree(tmp_path):
     for name in ("b/2.txt", "b/1.txt", "a/x/3.txt", ".hidden/4.txt", "a/.secret"):
