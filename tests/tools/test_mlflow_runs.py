@@ -20,10 +20,10 @@ from weakspot.tools.trackers import log_mlflow_run
 
 folder = Path(sys.argv[1])
 bundle = bundle_with_run(folder)
-log_run(bundle, folder / "out")
-log_run(bundle, folder / "out")
+log_mlflow_run(bundle, folder / "out")
+log_mlflow_run(bundle, folder / "out")
 better = ClassifierFacts(n_samples=30, n_failed=0, per_class={"disc": (20, 0), "square": (10, 0)})
-log_run(bundle_with_run(folder, run_id="another", classifier=better), folder / "out")
+log_mlflow_run(bundle_with_run(folder, run_id="another", classifier=better), folder / "out")
 
 client = MlflowClient(f"sqlite:///{folder / 'out' / 'mlflow.db'}")
 [experiment] = [one for one in client.search_experiments() if one.name == "shapes"]
@@ -31,10 +31,10 @@ runs = client.search_runs([experiment.experiment_id])
 [run] = [one for one in runs if one.data.tags["weakspot.run_id"] == sys.argv[2]]
 run_id = run.info.run_id
 os.environ["MLFLOW_TRACKING_URI"] = f"sqlite:///{folder / 'elsewhere.db'}"
-there = log_run(bundle, folder / "second")
+there = log_mlflow_run(bundle, folder / "second")
 os.environ["MLFLOW_TRACKING_URI"] = "unknown://nowhere"
 try:
-    log_run(bundle, folder / "third")
+    log_mlflow_run(bundle, folder / "third")
     refused = ""
 except UnavailableError as error:
     refused = str(error)

@@ -37,8 +37,8 @@ def records(path):
 
 folder = Path(sys.argv[1])
 bundle = bundle_with_run(folder)
-log_run(bundle, folder / "out")
-written = log_run(bundle, folder / "out")
+log_wandb_run(bundle, folder / "out")
+written = log_wandb_run(bundle, folder / "out")
 kept = sorted(path.name for path in (folder / "out" / "wandb").glob("offline-run-*"))
 found = list(records(next(written.files[0].glob("run-*.wandb"))))
 run = next(one.run for one in found if one.HasField("run"))
