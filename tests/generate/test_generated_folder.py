@@ -10,13 +10,11 @@ from weakspot.core.errors import (
     ConfigError,
     DataError,
     NotEnoughDataError,
-    RefusedPromptError,
     UnavailableError,
 )
 from weakspot.core.registry import part_class
 from weakspot.data.image_folder import GeneratedFolder
 from weakspot.generate.generated_folder import UNFINISHED, generated_samples, read_generated
-from weakspot.generate.quality import QualityCheck
 from weakspot.testing.scenes import read_marker
 
 GENERATOR = part_class("image_generators", "planted")()
@@ -56,21 +54,6 @@ def test_generated_samples__the_seed_decides(tmp_path):
     assert images("a", 1) == images("b", 1)
     assert images("c", 2)[1] != images("d", 3)[1]
     assert len(set(images("e", 1)[0])) == 4
-
-
-def test_generated_samples__more_than_one_batch_and_progress(tmp_path):
-    told = []
-    folder = generated_samples(
-        GENERATOR,
-        {"disc": ["a disc"]},
-        tmp_path / "many",
-        n_each=20,
-        seed=1,
-        progress=lambda done, total: told.append((done, total)),
-    )
-    assert len(_rows(folder)) == 20
-    assert told[0] == (0, 20)
-    assert told[-1] == (20, 20)
 
 
 def test_generated_samples__odd_class_names_stay_inside_the_folder(tmp_path):
@@ -158,21 +141,6 @@ def test_generated_samples__nothing_passes(tmp_path):
         generated_samples(generator, PROMPTS, tmp_path / "none", n_each=2, seed=1)
 
 
-def test_generated_samples__another_gate(tmp_path):
-    generator = Faulty(dict.fromkeys(range(4), BLACK))
-    quality = QualityCheck(dark_share=1.1, least_deviation=-1.0, near_duplicate_bits=None)
-    assert (
-        len(
-            _rows(
-                generated_samples(
-                    generator, PROMPTS, tmp_path / "black", n_each=2, seed=1, quality=quality
-                )
-            )
-        )
-        == 4
-    )
-
-
 @pytest.mark.parametrize(
     "interruption", [KeyboardInterrupt(), UnavailableError("The service is gone.")]
 )
@@ -214,17 +182,6 @@ def test_generated_samples__an_unfinished_set_of_others_is_refused(tmp_path):
     assert (
         len(_rows(generated_samples(Faulty({}), PROMPTS, tmp_path / "cut", n_each=2, seed=1))) == 4
     )
-
-
-def test_generated_samples__refused_prompts(tmp_path):
-    refused = Faulty(
-        {
-            0: RefusedPromptError("It cannot generate that."),
-            1: RefusedPromptError("It cannot generate that."),
-        }
-    )
-    with pytest.raises(RefusedPromptError):
-        generated_samples(refused, {"disc": ["a disc"]}, tmp_path / "refused", n_each=2, seed=1)
 
 
 def test_read_drawn__kept_and_rejected(tmp_path):

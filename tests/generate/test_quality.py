@@ -84,13 +84,6 @@ def test_size__the_rarer_one_is_wrong():
     assert "others of this generator have 64 x 64" in verdicts[2]
 
 
-def test_size__an_odd_first_image_does_not_decide():
-    memory = QualityMemory(quality=QualityCheck())
-    assert [memory.size_verdict(size) == PASS for size in ((32, 32), (64, 64), (64, 64), (64, 64), (32, 32))] == [
-        True, True, True, True, False,
-    ]  # fmt: skip
-
-
 def test_size__any_but_not_tiny():
     memory = QualityMemory(quality=QualityCheck(has_one_size=False))
     assert [memory.size_verdict(size) == PASS for size in ((32, 32), (64, 64), (15, 400), (0, 0), (90, 80))] == [

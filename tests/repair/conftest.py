@@ -1,10 +1,9 @@
 import numpy as np
 import pytest
+from tests.build import slice_of
 
 from weakspot.core.dataset import dataset_from_columns
-from weakspot.core.rules import ColumnRule
 from weakspot.core.samples import SampleSet
-from weakspot.core.slices import DataUse, FailureSlice
 
 GREEN = [True, True, False, False, False, False, False, False]
 
@@ -33,10 +32,6 @@ def training():
 @pytest.fixture
 def make_slice():
     def build(column="green", class_name="apple", **changes):
-        use = DataUse(name="given", n_samples=0, digest="given")
-        rule = ColumnRule(column=column, values=(True,))
-        return FailureSlice(
-            **{"class_name": class_name, "rule": rule, "method": "hand", "found_on": use, **changes}
-        )
+        return slice_of(changes.pop("rule", column), class_name=class_name, **changes)
 
     return build

@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
+from tests.build import evidence_of
 
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.errors import ConfigError, DataError
-from weakspot.core.evidence import Evidence, Explanation, Interval, Verdict
+from weakspot.core.evidence import Explanation, Verdict
 from weakspot.core.repairs import SliceStatus
 from weakspot.core.samples import SampleSet
-from weakspot.core.slices import DataUse
 from weakspot.core.statistics import adjusted_p_values
 from weakspot.repair.reverification import aftermath
 
@@ -30,27 +30,9 @@ def confirmation():
 
 
 def _evidence(found, failures, *, q_value=0.01, outside=1, verdict=None, **changes):
-    interval = Interval(low=0.0, high=1.0)
     told = verdict or (Verdict.CONFIRMED if q_value <= ALPHA else Verdict.NOT_CONFIRMED)
-    given = {
-        "slice_id": found.slice_id,
-        "verifier": "holdout",
-        "measured_on": DataUse(name="confirmation", n_samples=12, digest="d"),
-        "n_inside": 20,
-        "failures_inside": failures,
-        "n_outside": 20,
-        "failures_outside": outside,
-        "rate_inside": failures / 20,
-        "rate_outside": outside / 20,
-        "interval_inside": interval,
-        "interval_outside": interval,
-        "gap": (failures - outside) / 20,
-        "p_value": q_value / 2,
-        "q_value": q_value,
-        "n_tested": 2,
-        "verdict": told,
-    }
-    return Evidence(**{**given, **changes})
+    counts = {"inside": (failures, 20), "outside": (outside, 20)}
+    return evidence_of(found, told, q_value=q_value, **counts, **changes)
 
 
 def _status(make_slice, confirmation, before, after):

@@ -75,13 +75,6 @@ def test_calibrated__samples_that_cannot_tell_leave_the_head_as_it_is(spoil):
     assert temperature == 1.0
 
 
-def test_calibrated__a_head_without_weights_stays():
-    nothing = Head(weights=np.zeros((3, 2), np.float32), bias=np.zeros(3, np.float32))
-    assert calibrated(nothing, *_drawn(100)) == (nothing, 1.0)
-    labels = Head(weights=nothing.weights, bias=nothing.bias, task=Task.MULTI_LABEL)
-    assert calibrated(labels, _drawn(100)[0], np.arange(300).reshape(100, 3) % 2 == 0)[1] == 1.0
-
-
 def test_calibrated__refuses_what_does_not_fit():
     features, codes = _drawn(30)
     with pytest.raises(DataError, match="same length"):

@@ -57,13 +57,6 @@ def test_pooled__samples_chosen_for_more_models_count_more():
     )
 
 
-def test_pooled__order_of_models_and_samples_does_not_matter():
-    first = pooled([_set("ab", [1.5, 0.5]), _set("cb", [0.8, 1.2])])
-    second = pooled([_set("bc", [1.2, 0.8]), _set("ba", [0.5, 1.5])])
-    assert first.sample_ids == second.sample_ids
-    assert first.weights.tolist() == second.weights.tolist()
-
-
 def test_pooled__contests_have_no_mean():
     group_objective = (np.array([0]), np.array([1]))
     with pytest.raises(ConfigError, match="cannot be pooled"):
@@ -105,11 +98,6 @@ def test_applied__contests_follow_their_samples():
 def test_applied__no_sample_in_common(ids):
     with pytest.raises(NotEnoughDataError, match="None of the samples"):
         applied(_set("ab", [1.0, 1.0]), _dataset(ids), np.arange(len(ids)))
-
-
-def test_applied__only_samples_of_no_weight_are_left():
-    with pytest.raises(NotEnoughDataError, match="None of the samples"):
-        applied(_set("ab", [0.0, 2.0]), _dataset(["a"]), np.arange(1))
 
 
 def test_family_figures__counted_by_hand():

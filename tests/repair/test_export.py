@@ -7,16 +7,15 @@ import onnx
 import pytest
 import torch
 from onnx import helper, numpy_helper
+from tests.build import slice_of
 
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.errors import DataError, ModelError
 from weakspot.core.heads import Head, TrainingSelection
 from weakspot.core.repairs import RepairPlan
-from weakspot.core.rules import ColumnRule
 from weakspot.core.samples import SampleSet
-from weakspot.core.slices import DataUse, FailureSlice
 from weakspot.models.callable_classifier import CallableClassifier
-from weakspot.models.files import head_bytes, read_head
+from weakspot.models.files import read_head
 from weakspot.models.onnx.classifier import OnnxClassifier
 from weakspot.models.training_weights import WeightedSamples, read_training_weights
 from weakspot.repair.bench import RepairBench
@@ -31,12 +30,7 @@ SPLITS = ["train", "test", "train", "pool", "synthetic", "train"]
 SELECTION = TrainingSelection(
     rows=np.array([5, 0, 3, 4]), weights=np.array([2.0, 0.5, 0.5, 1.0]), note="By hand."
 )
-SLICE = FailureSlice(
-    class_name="apple",
-    rule=ColumnRule(column="green", values=(True,)),
-    method="hand",
-    found_on=DataUse(name="given", n_samples=0, digest="given"),
-)
+SLICE = slice_of("green")
 PLAN = RepairPlan(slice_ids=(SLICE.slice_id,), repairer="slice-balanced", seed=7)
 
 
@@ -208,11 +202,6 @@ def test_export_repair__contests_are_written(tmp_path):
     assert "group_objectives.json" in (tmp_path / "out" / "README.txt").read_text()
 
 
-def test_head_content__is_the_file(tmp_path):
-    _export_repair(tmp_path / "out")
-    assert (tmp_path / "out" / "repaired_head.safetensors").read_bytes() == head_bytes(HEAD, NAMES)
-
-
 LISTED_SPLITS = ["validation", "train", "train", "pool", "train", "synthetic"]
 LOCATIONS = [
     "a/0.png",
@@ -250,25 +239,6 @@ def test_write_training_lists__single_label(tmp_path):
         ["z", "a/5.png", "pear", "0.1", "synthetic", "z"],
     ]
     assert files[1].read_text() == "0\n2\n"
-
-
-def test_write_training_lists__sample_without_image(tmp_path):
-    dataset = dataset_from_columns(
-        class_names=["apple"],
-        labels=[0] * 6,
-        splits=LISTED_SPLITS,
-        locations=LOCATIONS,
-        sample_ids=list("uvwxyz"),
-    )
-    selection = TrainingSelection(rows=np.array([2]), weights=np.ones(1), note="")
-    assert _rows(write_training_lists(tmp_path, selection, dataset)[0])[1] == [
-        "w",
-        "",
-        "apple",
-        "1.0",
-        "train",
-        "w",
-    ]
 
 
 def test_write_training_lists__several_labels(tmp_path):

@@ -98,13 +98,6 @@ def test_confidence_twin__the_heavy_places_go_to_the_least_confident_of_the_clas
     )
 
 
-def test_confidence_twin__graded_weights_follow_the_ranking():
-    material = _material(splits=["train"] * 4, labels=[0] * 4, truth=[0.2, 0.8, 0.6, 0.4])
-    control = confidence_control(_selection([0, 1, 2, 3], [0.4, 1.6, 1.2, 0.8]), material)
-    # Heaviest to lightest places are 1, 2, 3, 0; least to most confident rows are 0, 3, 2, 1.
-    assert control.rows.tolist() == [1, 0, 3, 2]
-
-
 def test_confidence_twin__contests_keep_their_places_and_the_smaller_group_matters_most(
     training, make_slice
 ):
@@ -151,16 +144,6 @@ def test_confidence_twin__samples_without_probabilities_come_last():
         bare = _material(splits=["train", "pool", "pool", "pool"], labels=[1, 0, 0, 0], truth=truth)
         with pytest.raises(DataError, match="without probabilities"):
             confidence_control(_selection([0, 1]), bare)
-
-
-def test_confidence_twin__multi_label_counts_all_decisions():
-    material = _material(
-        splits=["train", "pool", "pool", "pool", "pool"],
-        label_lists=[[0], [0], [0], [0], [0, 1]],
-        truth=[0.5, 0.9, 0.2, 0.6, 0.0],
-    )
-    # Both labels of a lone apple get the same probability here, the one of an apple; another set of labels is another class.
-    assert confidence_control(_selection([0, 1]), material).rows.tolist() == [0, 2]
 
 
 def test_random_twin__only_seed_and_ids_decide():
@@ -368,8 +351,3 @@ def test_twins__refuse_samples_from_elsewhere():
     material = _material(splits=["train", "test"], labels=[0, 0])
     with pytest.raises(DataError, match="1 of 2 samples"):
         random_control(_selection([0, 1]), material)
-
-
-def test_twins__an_empty_selection_stays_empty():
-    material = _material(splits=["train", "train"], labels=[0, 0])
-    assert len(random_control(_selection(np.zeros(0, dtype=np.int64)), material).rows) == 0

@@ -128,13 +128,6 @@ def test_measure_arm__empty_groups_stay_and_are_never_worse(make_slice):
     assert arm.got_worse == ()
 
 
-def test_measure_arm__nothing_measured_elsewhere_is_no_error(make_slice):
-    samples = _test_set()
-    nobody = samples.only(np.zeros(0, dtype=np.int64)), np.zeros((0, 2), dtype=np.float32)
-    arm = _arm([0] * 10, [make_slice()], samples, TOP_1, elsewhere=[nobody])
-    assert [one.n_samples for one in arm.elsewhere[0].changes] == [0, 0, 0, 0, 0]
-
-
 def test_measure_arm__labels_score_but_never_route(make_slice):
     """With other labels, the same samples are members and the same answers are given; only the score differs."""
     samples = _test_set()
@@ -297,12 +290,6 @@ def test_untouched__refuses_used_rows_and_leaves_out_their_copies():
         untouched(samples, [np.array([2, 3])])
     with pytest.raises(NotEnoughDataError, match="No labelled sample"):
         untouched(samples.only(np.array([3, 6])), [np.array([0])])
-
-
-def test_untouched__nothing_used_is_everything_once():
-    samples = _test_set()
-    assert untouched(samples, []).rows.tolist() == list(range(10))
-    assert untouched(samples, []).name == "test"
 
 
 def test_untouched__leaves_out_groups_that_were_used():

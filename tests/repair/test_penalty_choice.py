@@ -1,10 +1,9 @@
 import numpy as np
+from tests.build import slice_of
 
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.heads import Head
-from weakspot.core.rules import ColumnRule
 from weakspot.core.samples import SampleSet
-from weakspot.core.slices import DataUse, FailureSlice
 from weakspot.repair.bench import best_penalty, groups_of
 
 
@@ -20,14 +19,7 @@ def test_groups_of__slices_rests_and_other_classes():
         labels=[0, 0, 0, 1, 1],
         metadata={"green": [True, False, False, True, False]},
     )
-    use = DataUse(name="given", n_samples=0, digest="given")
-    found = FailureSlice(
-        class_name="apple",
-        rule=ColumnRule(column="green", values=(True,)),
-        method="hand",
-        found_on=use,
-    )
-    groups = groups_of([found], SampleSet(dataset=dataset, rows=np.arange(5)))
+    groups = groups_of([slice_of("green")], SampleSet(dataset=dataset, rows=np.arange(5)))
     assert [np.flatnonzero(group).tolist() for group in groups] == [[0], [1, 2], [3, 4]]
 
 

@@ -1,22 +1,11 @@
 import json
 
-import numpy as np
 import pytest
+from tests.build import slice_of
 
 from weakspot.core.errors import ConfigError
 from weakspot.core.repairs import RepairPlan
-from weakspot.core.rules import ColumnRule, LinearRule
-from weakspot.core.slices import DataUse, FailureSlice
 from weakspot.repair.export import plan_text, plan_with, read_plan
-
-USE = DataUse(name="given", n_samples=0, digest="given")
-
-
-def _slice(column="green", **changes):
-    rule = ColumnRule(column=column, values=(True,))
-    return FailureSlice(
-        **{"class_name": "apple", "rule": rule, "method": "hand", "found_on": USE, **changes}
-    )
 
 
 def _plan(*slices):
@@ -26,20 +15,8 @@ def _plan(*slices):
     )
 
 
-def test_read_plan__gives_what_was_written(tmp_path):
-    direction = tuple(np.random.default_rng(0).standard_normal(16).tolist())
-    linear = _slice(
-        rule=LinearRule(encoder_id="e", direction=direction, threshold=0.1), strength=float("inf")
-    )
-    plan = _plan(linear, _slice())
-    (tmp_path / "plan.json").write_text(plan_text(plan))
-    found = read_plan(tmp_path / "plan.json")
-    assert found == plan
-    assert [one.slice_id for one in found.slices] == list(plan.slice_ids)
-
-
 def test_plan_with__takes_the_slices_it_names():
-    one, other = _slice(), _slice("wet")
+    one, other = slice_of("green"), slice_of("wet")
     plan = RepairPlan(slice_ids=(other.slice_id,), repairer="up-weight")
     assert plan_with(plan, [one, other]).slices == (other,)
     with pytest.raises(ConfigError, match=f"not there.*{other.slice_id}"):
@@ -52,7 +29,7 @@ def test_read_plan__problems(tmp_path):
         read_plan(path)
     with pytest.raises(ConfigError, match="cannot be read: Is a directory"):
         read_plan(tmp_path)
-    whole = json.loads(plan_text(_plan(_slice())))
+    whole = json.loads(plan_text(_plan(slice_of("green"))))
 
     def changed(**fields):
         return whole | {"plan": whole["plan"] | fields}

@@ -10,14 +10,13 @@ import pytest
 import torch
 from onnx import helper, numpy_helper
 from PIL import Image
+from tests.build import slice_of
 
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.evidence import Interval
 from weakspot.core.heads import Head, TrainingSelection
 from weakspot.core.repairs import GroupChange, GroupKind, RepairPlan
-from weakspot.core.rules import ColumnRule
 from weakspot.core.samples import SampleSet
-from weakspot.core.slices import DataUse, FailureSlice, SliceName
 from weakspot.data.images import decode_image
 from weakspot.models.onnx.classifier import OnnxClassifier
 from weakspot.models.torch.classifier import TorchClassifier
@@ -31,13 +30,7 @@ AFTER = Head(
     weights=np.array([[-1.0, 2.0, 0.5], [1.0, -2.0, -1.0]], np.float32),
     bias=np.array([-0.2, 0.4], np.float32),
 )
-SLICE = FailureSlice(
-    class_name="apple",
-    rule=ColumnRule(column="green", values=(True,)),
-    method="hand",
-    found_on=DataUse(name="given", n_samples=0, digest="given"),
-    names=(SliceName(phrase="green", contrast="green", score=1.0, describer="hand"),),
-)
+SLICE = slice_of("green", contrast="green")
 
 
 def write_onnx(path, *, batch="n", layout="channels-first", channels=3, kind=np.float32):

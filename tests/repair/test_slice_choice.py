@@ -1,38 +1,18 @@
 import pytest
+from tests.build import evidence_of, record_of, slice_of
 
 from weakspot.core.errors import ConfigError
-from weakspot.core.evidence import Evidence, Interval, Verdict
-from weakspot.core.repairs import RepairPlan
-from weakspot.core.rules import IdRule
-from weakspot.core.run import RunRecord
-from weakspot.core.slices import DataUse, FailureSlice
-from weakspot.repair.slice_choice import are_exploratory, chosen_slices
+from weakspot.core.evidence import Verdict
+from weakspot.repair.slice_choice import chosen_slices
 
-USE = DataUse(name="test", n_samples=3, digest="0" * 32)
-
-
-def _slice(name):
-    return FailureSlice(class_name=name, rule=IdRule(sample_ids=(name,)), method="m", found_on=USE)
-
-
-CAT, DOG = _slice("cat"), _slice("dog")
+CAT, DOG = (slice_of([name], class_name=name) for name in ("cat", "dog"))
 
 
 @pytest.fixture
 def record():
     """A run in which only the cats were confirmed."""
-    whole = Interval(low=0.0, high=1.0)
-    evidence = [
-        Evidence(
-            slice_id=found.slice_id, verifier="holdout", measured_on=USE, n_inside=1, failures_inside=1, n_outside=2,
-            failures_outside=0, rate_inside=1.0, rate_outside=0.0, interval_inside=whole, interval_outside=whole, gap=0.5,
-            p_value=0.01, q_value=0.02, n_tested=3, verdict=verdict,
-        )
-        for found, verdict in ((CAT, Verdict.CONFIRMED), (DOG, Verdict.NOT_CONFIRMED))
-    ]  # fmt: skip
-    return RunRecord(
-        run_id="r", command="", started="", seed=0, slices=(CAT, DOG), evidence=tuple(evidence)
-    )
+    verdicts = ((CAT, Verdict.CONFIRMED), (DOG, Verdict.NOT_CONFIRMED))
+    return record_of(CAT, DOG, evidence=tuple(evidence_of(*one) for one in verdicts))
 
 
 def test_chosen_slices__confirmed_ones_only(record):
@@ -47,10 +27,3 @@ def test_chosen_slices__exploratory__unconfirmed_ones_by_name(record):
         chosen_slices(record, (), is_exploratory=True)
     with pytest.raises(ConfigError, match="no slice, or several"):
         chosen_slices(record, ("ffffffffffff0",), is_exploratory=True)
-
-
-def test_are_exploratory__one_unconfirmed_slice_is_enough(record):
-    assert not are_exploratory(record, [CAT], None)
-    assert are_exploratory(record, [CAT, DOG], None)
-    plan = RepairPlan(slice_ids=(CAT.slice_id,), repairer="plain", is_exploratory=True)
-    assert are_exploratory(record, [CAT], plan)

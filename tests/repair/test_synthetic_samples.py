@@ -10,12 +10,10 @@ from weakspot.core.assistants import Assistants
 from weakspot.core.dataset import Split, Task
 from weakspot.core.errors import ConfigError, DataError, NotEnoughDataError, UnavailableError
 from weakspot.core.failures import FailureCriterion
-from weakspot.core.heads import RepairMaterial
 from weakspot.core.roles import ClassifierOutput
 from weakspot.core.run import no_progress
 from weakspot.data.settings import DataSettings
 from weakspot.generate.generated_folder import generated_samples
-from weakspot.repair.strategies.synthetic import SyntheticRepairer
 from weakspot.repair.synthetic_samples import read_synthetic, with_synthetic
 from weakspot.run import loop
 from weakspot.run.preparation import Preparation
@@ -128,19 +126,6 @@ def test_with_synthetic__the_second_time_is_read_from_the_project_folder(join, i
     assert np.array_equal(first.space("features").embeddings, again.space("features").embeddings)
 
 
-def test_with_synthetic__the_projects_own_matrices_stay(join, images, store):
-    def matrices():
-        return sorted(
-            str(path)
-            for kind in ("embeddings", "predictions")
-            for path in (store.data / kind).rglob("*-without-*.npy")
-        )
-
-    before = matrices()
-    join(images)
-    assert matrices() == before != []
-
-
 def test_with_synthetic__evidence_and_causes_do_not_count_generated_samples(
     join, images, prepared, settings
 ):
@@ -155,23 +140,6 @@ def test_with_synthetic__evidence_and_causes_do_not_count_generated_samples(
     assert len(alone.slices) >= 1
     assert together.slices == alone.slices
     assert together.evidence == alone.evidence
-
-
-def test_with_synthetic__can_be_repaired_with(join, images, prepared):
-    samples = join(images).samples
-    dataset = samples.dataset
-    given = RepairMaterial(
-        training=samples.only(dataset.rows_of(Split.TRAIN)),
-        synthetic=samples.only(dataset.rows_of(Split.SYNTHETIC)),
-    )
-    criterion, settings = FailureCriterion(), Settings()
-    record = new_record(settings, inputs={}, criterion="wrong")
-    slices = loop.discover_slices(record, samples, settings, criterion, prepared.assistants).slices
-    discs = [found for found in slices if found.class_name == "disc"]
-    chosen = SyntheticRepairer().select(discs, given)
-    # The slices have no names here: all prompts that say more than the class.
-    assert chosen.rows[-4:].tolist() == [900, 901, 902, 903]
-    assert len(chosen.rows) == len(dataset.rows_of(Split.TRAIN)) + 4
 
 
 def test_with_synthetic__a_broken_file_is_set_aside(copied, prepared, settings, store):
@@ -270,12 +238,6 @@ def test_with_synthetic__spaces_of_others_have_no_embedding_for_new_rows(join, i
     assert np.isnan(found.space("second").embeddings[900:]).all()
     assert np.isnan(found.space("clip").embeddings[900:]).all()
     assert np.isfinite(found.space("features").embeddings[900:]).all()
-
-
-def test_with_synthetic__inputs_name_the_images(join, images, prepared):
-    found = join(images).inputs
-    assert set(found) - set(prepared.inputs) == {"synthetic"}
-    assert found["synthetic"]
 
 
 def test_with_synthetic__needs_a_classifier_and_a_folder(join, images, tmp_path):

@@ -23,23 +23,12 @@ def _table(path, text):
     return path
 
 
-def test_baselines__a_given_parent_wins():
-    assert BASELINES.of("fly") == "a photo of a fly (insect)."
-    assert BASELINES.of("bee") == "a photo of a bee (animal)."
-
-
 def test_captions_of_table__all_sentences_are_taken_and_equal_captions_are_one(tmp_path):
     text = "\ufefflabel,caption\nfly,It is wet. It is dark. It is far.\nbee,dots\nfly,it is wet. it is dark. it is far\n"
     first, second = captions_of_table(_table(tmp_path / "c.csv", text), BASELINES)
     assert first.prompt == "a photo of a fly (insect). it is wet. it is dark. it is far."
     assert first.origins == ("c.csv:2", "c.csv:4")
     assert second.prompt == "a photo of a bee (animal). dots."
-
-
-def test_captions_of_table__a_whole_prompt_does_not_repeat_its_beginning(tmp_path):
-    text = 'label,caption\nfly,"a photo of a fly (insect). it is wet."\n'
-    (one,) = captions_of_table(_table(tmp_path / "c.csv", text), BASELINES)
-    assert one.prompt == "a photo of a fly (insect). it is wet."
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from weakspot.cli.main import app
-from weakspot.core.errors import ConfigError, DataError, UnavailableError, WeakspotError
+from weakspot.core.errors import ConfigError, UnavailableError, WeakspotError
 from weakspot.project.project import Project
 from weakspot.testing.planted import plant
 from weakspot.testing.planted_problems import rare
@@ -102,32 +102,6 @@ def test_adversarial__says_what_was_kept_and_where_the_page_is(projects, tmp_pat
     found = json.loads(beside.stdout)
     assert [row["name"] for row in found["distances"]] == ["set", "earlier", "training samples"]
     assert found["transfer"]["made_for"] == {"set": "first", "earlier": "first"}
-
-
-def test_adversarial__json_is_the_record(projects, tmp_path):
-    captions = tmp_path / "captions.csv"
-    captions.write_text("label,caption\ndisc,it is green\n")
-    result = _run(projects, tmp_path, "--captions", captions, "--json")
-    assert result.exit_code == 0, result.output
-    found = json.loads(result.stdout)
-    assert found == json.loads((tmp_path / "set" / "manifest.json").read_text())
-    assert found["classes"][0]["captions"]["value"] == 1.0
-    assert found["yields"][0]["predicted"] == ["star", "star"]
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("label,caption\nwasp,it is wet\n", "there is no class 'wasp'"),
-        ("what,ever\n1,2\n", "lacks the columns"),
-    ],
-)
-def test_adversarial__a_broken_table_of_captions(projects, tmp_path, text, words):
-    (tmp_path / "captions.csv").write_text(text)
-    result = _run(projects, tmp_path, "--captions", tmp_path / "captions.csv")
-    assert isinstance(result.exception, DataError)
-    assert result.exception.exit_code == 2
-    assert words in str(result.exception)
 
 
 def test_adversarial__what_is_not_there(projects, tmp_path):

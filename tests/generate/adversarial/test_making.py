@@ -302,18 +302,6 @@ def test_run__a_captioner_that_says_nothing(stage_in, tmp_path):
         stage_in(tmp_path / "project", captioner=Silent()).run(_request(tmp_path))
 
 
-def test_run__a_captioner_that_only_captions(stage_in, tmp_path):
-    class Plain:
-        captioner_id = "plain-1"
-
-        def caption(self, images, *, about=None):
-            return [f"A green {about}. In the dark. On grass."] * len(images)
-
-    made = stage_in(tmp_path / "project", captioner=Plain()).run(_request(tmp_path))
-    for one in made.record.yields:
-        assert one.caption.prompt.endswith(f"a green {one.caption.class_name}. in the dark.")
-
-
 def test_run__sentences_that_cannot_be_drawn_leave_room_for_those_that_can(stage_in, tmp_path):
     class Plain:
         captioner_id = "plain-2"
@@ -333,17 +321,6 @@ def test_run__sentences_that_cannot_be_drawn_leave_room_for_those_that_can(stage
     for one in made.record.yields:
         assert one.caption.prompt.endswith("it is green. it is dark.")
         assert one.refusal == ""
-
-
-def test_run__a_generator_that_refuses_everything(stage_in, tmp_path, captions):
-    class Refusing(PlantedImageGenerator):
-        def generate(self, prompts, *, seeds):
-            raise RefusedPromptError("Nothing can be generated.", fix="Ask for less.")
-
-    with pytest.raises(RefusedPromptError, match="not one of the captions"):
-        stage_in(tmp_path / "project", generator=Refusing()).run(
-            _request(tmp_path, captions=captions)
-        )
 
 
 def test_run__a_classifier_of_other_classes_is_refused(stage_in, tmp_path, captions):

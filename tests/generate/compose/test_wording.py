@@ -164,24 +164,6 @@ def test_read_prompt__names_every_word_that_it_cannot_draw(prompt, named):
     assert refused.value.given == prompt
 
 
-def test_read_prompt__refusal_lists_what_can_be_drawn():
-    with pytest.raises(RefusedPromptError) as refused:
-        read_prompt("a photo of a pear", _images())
-    fix = refused.value.fix
-    assert all(
-        words in fix
-        for words in (
-            "golden delicious",
-            "yellow flower",
-            "purple",
-            "partly hidden",
-            "fog",
-            "small",
-            "left",
-        )
-    )
-
-
 def test_read_prompt__says_when_there_are_no_backgrounds():
     none = OwnImages(
         class_names=tuple(f"kind {number}" for number in range(40)),

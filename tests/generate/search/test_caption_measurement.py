@@ -180,13 +180,6 @@ def test_try_captions__more_captions_than_announced_are_not_drawn():
     assert "announced" in trials[2].note
 
 
-def test_try_captions__most_images_of_a_caption_end_it():
-    contest, captions = world(0.1, [0.25], most_per_caption=20)
-    trial = contest.try_captions(captions, step="cluster")[0]
-    assert trial.stopped_because is StoppedBecause.MAX_IMAGES
-    assert trial.n_asked == 20
-
-
 def test_try_captions__goes_on_until_enough_target_failures():
     rates = {PROMPT: (0.05, 0.05), "wasps": (0.0, 0.6), "bees": (0.6, 0.0)}
     contest = CaptionTrials(
@@ -232,13 +225,6 @@ def test_baseline__a_refused_one_leaves_nothing_to_compare_with():
     assert contest.baseline(PROMPT).stopped_because is StoppedBecause.REFUSED
     with pytest.raises(NotEnoughDataError):
         contest.try_captions([("x", "x")], step="user")
-
-
-def test_try_captions__draws_more_of_the_baseline_where_that_decides():
-    contest, captions = world(0.1, [0.38] * 6, most_captions=6, smallest_gain=0.2)
-    before = contest.n_asked
-    contest.try_captions(captions, step="cluster")
-    assert contest.baseline_trial.n_asked > before
 
 
 def test_same_rate__knows_a_shorter_caption_that_does_as_well():

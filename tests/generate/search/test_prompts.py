@@ -9,7 +9,6 @@ from weakspot.generate.search.prompts import (
     caption_of,
     parent_of,
     sentences_of,
-    whole_prompt,
     wordnet_hierarchy,
 )
 
@@ -49,27 +48,10 @@ def test_wordnet_hierarchy__puts_classes_under_the_parent_of_their_prompt() -> N
     assert tree.parent("xq7") == "xq7"
 
 
-def test_baseline_prompt__fills_the_template() -> None:
-    assert baseline_prompt("fly", parent="insect") == "a realistic photograph of a fly (insect)."
-    assert baseline_prompt("apple") == "a realistic photograph of an apple."
-    assert (
-        baseline_prompt("fly", template="{class}, {parent}, x-ray", parent="insect")
-        == "fly, insect, x-ray"
-    )
-
-
 @pytest.mark.parametrize("template", ["a photo", "a photo of {a thing}", "a photo of {parent}"])
 def test_baseline_prompt__refuses_a_template_without_the_class(template: str) -> None:
     with pytest.raises(ConfigError, match="must name the class"):
         baseline_prompt("fly", template=template)
-
-
-def test_whole_prompt__adds_sentences_and_full_stops() -> None:
-    assert (
-        whole_prompt("a photo of a fly", ["it is dark.", "it is on a flower"])
-        == "a photo of a fly. it is dark. it is on a flower."
-    )
-    assert whole_prompt("a photo of a fly.", []) == "a photo of a fly."
 
 
 def test_sentences_of__undoes_caption_of_and_survives_captioners() -> None:

@@ -15,8 +15,6 @@ from weakspot.generate.search.prompts import caption_of, whole_prompt
 from weakspot.generate.search.refinement import (
     Refined,
     Refinement,
-    n_content_words,
-    said_words,
     without_adjectives,
 )
 from weakspot.generate.search.series import SampledImages
@@ -165,11 +163,6 @@ def test_without_adjectives__leaves_out_what_stands_before_something(
     sentence: str, shorter: tuple[str, ...]
 ) -> None:
     assert without_adjectives(sentence) == shorter
-
-
-def test_n_content_words__counts_what_is_said() -> None:
-    assert n_content_words(["it is on a yellow flower", "it is dark"]) == 3
-    assert said_words("there is a grassy background") == ("grassy", "background")
 
 
 def test_shortest__wordings_of_a_language_model_are_measured_like_others() -> None:

@@ -77,22 +77,6 @@ def test_caption__names_what_failures_share_and_right_images_lack(
     assert len(said) <= 4
 
 
-def test_caption__asks_for_few_likelihoods_when_told_so(
-    green_discs: PlantedWorld, sampler_of: Build
-) -> None:
-    sampler = sampler_of(green_discs, PlantedCaptioner())
-    failures, right = _failures_and_rights(sampler)
-    writer = CaptionWriter(
-        sampler=sampler,
-        baseline=BASELINE,
-        right_keys=right,
-        most_sentences=1,
-        most_candidates=3,
-        most_images=8,
-    )
-    assert writer.caption(failures)[0] == ("it is green",)
-
-
 def test_caption__what_is_true_of_every_image_is_not_said() -> None:
     texts = {f"f{place}": "it has wings. it is on a flower." for place in range(6)}
     texts |= {f"r{place}": "it has wings. it is on a wall." for place in range(6)}
@@ -139,12 +123,6 @@ def test_caption__survives_likelihoods_that_are_not_numbers() -> None:
         list(texts)[:5]
     )
     assert set(said[0]) <= {"it is on a flower", "it is odd"}
-
-
-def test_caption__of_images_without_captions_is_empty() -> None:
-    sampler = ToldSampler(texts={"f0": "", "r0": ""})
-    writer = CaptionWriter(sampler=sampler, baseline="a fly.", right_keys=("r0",))
-    assert writer.caption(["f0"])[0] == ()
 
 
 def test_contrasts__counts_standard_errors_of_the_difference() -> None:

@@ -67,29 +67,12 @@ def test_take__with_a_target_only_failures_towards_it_count(criterion):
     assert series.wrong_labels == {"bee": 2, "wasp": 1}
 
 
-def test_take__the_criterion_may_name_the_target():
-    assert (
-        series_of(
-            draws(0, 1, 1, 2), criterion=FailureCriterion(kind="target", target="bee")
-        ).target_failures
-        == 2
-    )
-
-
 def test_take__a_right_answer_with_low_confidence_is_a_failure_but_no_wrong_label():
     series = series_of(
         draws(0, 1), criterion=FailureCriterion(kind="low-confidence", threshold=0.9)
     )
     assert series.failures == 2
     assert series.wrong_labels == {"bee": 1}
-
-
-def test_take__nothing_kept_is_nothing_judged():
-    nothing = SampledImages(
-        keys=(), probabilities=np.zeros((0, 3), dtype=np.float32), n_asked=8, rejected={"black": 8}
-    )
-    series = series_of(nothing)
-    assert (series.n_asked, series.n_images, series.guess) == (8, 0, 0.5)
 
 
 def test_is_final__a_caption_that_was_refused_or_never_begun_stays_so():

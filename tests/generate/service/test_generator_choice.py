@@ -70,8 +70,3 @@ def test_expected_cost__is_a_sentence_for_services_with_a_price_and_nothing_else
     )
     assert expected_cost(Settings(generator=GeneratorSettings(name="planted")), tmp_path, 200) == ""
     assert expected_cost(Settings(), tmp_path, 200) == ""
-
-
-def test_with_generator__nobody_of_that_name():
-    with pytest.raises(ConfigError, match="no image generator called 'nobody'.*edit-endpoint"):
-        with_generator(Settings(), "nobody:some-model")

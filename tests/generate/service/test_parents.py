@@ -31,12 +31,6 @@ def _seeds(composer, prompts=("plain",), *, n=12, least=10):
     )
 
 
-def test_parent_seeds__every_object_once():
-    found = _seeds(Composer(20))
-    assert found.seeds == tuple(range(12))
-    assert found.is_complete
-
-
 def test_parent_seeds__fewer_objects_than_asked_for():
     found = _seeds(Composer(11))
     assert len(found.seeds) == 11
@@ -49,10 +43,6 @@ def test_parent_seeds__too_few_objects_are_refused_in_a_sentence():
         match="Only 9 different objects of the class 'apple'.*the 10 that.*masks",
     ):
         _seeds(Composer(9))
-
-
-def test_parent_seeds__who_asks_for_few_needs_no_more():
-    assert len(_seeds(Composer(4), n=4).seeds) == 4
 
 
 def test_parent_seeds__prompts_show_the_same_object():

@@ -164,14 +164,6 @@ def test_stored_sampler__the_same_place_is_always_the_same_image(prepared, tmp_p
     assert first.probabilities.shape == (len(first.keys), 4)
 
 
-def test_stored_sampler__other_prompts_have_other_images(prepared, tmp_path):
-    sampler = sampler_of(prepared, tmp_path)
-    one, other = (
-        sampler.generate(f"{BASELINE}{added}", "disc", first=0, n=8) for added in ("", " ")
-    )
-    assert not set(one.keys) & set(other.keys)
-
-
 def test_stored_sampler__captions_come_from_the_captioner_or_from_words(prepared, tmp_path):
     asked = sampler_of(prepared, tmp_path, captioner=PlantedCaptioner())
     keys = asked.generate(BASELINE, "disc", first=0, n=6).keys
@@ -237,9 +229,3 @@ def test_generated_series__shows_every_object_before_one_comes_again(prepared, t
     assert not set(found.keys) & set(rest.keys)
     assert sampler.generate(BASELINE, "disc", first=60, n=8).n_asked == 0
     assert sampler.control_for("a green disc") == "in its own colour"
-
-
-def test_generated_series__too_few_objects_are_refused(prepared, tmp_path):
-    sampler = sampler_of(prepared, tmp_path, generator=TwelveObjects(), least_parents=13)
-    with pytest.raises(RefusedPromptError, match="Only 12 different objects"):
-        sampler.generate(BASELINE, "disc", first=0, n=8)

@@ -13,7 +13,7 @@ from weakspot.core.errors import (
     StoreError,
     UnavailableError,
 )
-from weakspot.core.generated import PASS, GenerationRequest
+from weakspot.core.generated import GenerationRequest
 from weakspot.core.roles import Cost, GeneratedImage
 from weakspot.generate.quality import QualityCheck
 from weakspot.generate.service import (
@@ -145,14 +145,6 @@ def test_draw__whatever_comes_is_a_verdict(tmp_path, name):
     assert service.tally() == {"kept": 8, quality: 1}
 
 
-def test_draw__own_verdicts_that_pass_and_parents_are_kept(tmp_path):
-    fault = {1: lambda good: _with(good.image, verdicts={"unsafe": PASS}, parents=("a", "b"))(good)}
-    (generated,) = _service(tmp_path, Faulty(faults=fault)).generate(_requests(1))
-    assert generated.is_kept
-    assert next(iter(generated.verdicts.items())) == ("unsafe", PASS)
-    assert generated.parents == ("a", "b")
-
-
 def test_draw__a_batch_that_fails_is_asked_again_one_by_one(tmp_path):
     generator = Faulty(faults={2: ValueError("bad seed")})
     generated = _service(tmp_path, generator).generate(_requests(*range(6)))
@@ -172,13 +164,6 @@ def test_draw__failures_are_tried_again_by_the_next_studio_only(tmp_path):
     assert second.generate(_requests(*range(4)))[2].is_kept
     assert generator.calls[n_calls:] == [[2]]
     assert second.tally() == {"kept": 4}
-
-
-def test_draw__a_generator_that_never_works_is_given_up_soon(tmp_path):
-    generator = Faulty(faults={"a green disc": RuntimeError("no weights")})
-    with pytest.raises(ModelError, match=r"2 times in a row.*no weights"):
-        _service(tmp_path, generator).generate(_requests(*range(12)))
-    assert generator.calls == [[0, 1, 2, 3], [0], [1]]
 
 
 @pytest.mark.parametrize("fault", [RuntimeError("out of memory"), "none"])

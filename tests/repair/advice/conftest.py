@@ -4,17 +4,17 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from tests.build import evidence_of, slice_of
 
 from weakspot.core.assistants import NO_ASSISTANTS
 from weakspot.core.dataset import Task, dataset_from_columns
-from weakspot.core.evidence import ClassFinding, ClassFindingKind, Evidence, Interval, Verdict
+from weakspot.core.evidence import ClassFinding, ClassFindingKind, Interval, Verdict
 from weakspot.core.failures import FailureCriterion
 from weakspot.core.heads import Head
 from weakspot.core.repairs import GroupChange, RepairArm, RepairPlan, RepairResult
-from weakspot.core.rules import ColumnRule
 from weakspot.core.run import RunRecord
 from weakspot.core.samples import EmbeddingSpace, SampleSet
-from weakspot.core.slices import DataUse, FailureSlice
+from weakspot.core.slices import DataUse
 from weakspot.repair.advice.kinds import kinds_of
 from weakspot.repair.bench import RepairBench
 from weakspot.repair.training.trainer import HeadTrainer
@@ -141,31 +141,8 @@ def class_record(record, n_samples, n_failed):
 
 
 def slice_record(record, n_samples, n_failed):
-    found = FailureSlice(
-        class_name="heron",
-        rule=ColumnRule(column="reeds", values=(True,)),
-        method="planted",
-        found_on=DataUse.nothing(),
-    )
-    rate, wide = n_failed / n_samples, Interval(low=0.0, high=1.0)
-    entry = Evidence(
-        slice_id=found.slice_id,
-        verifier="planted",
-        measured_on=DataUse.nothing(),
-        n_inside=n_samples,
-        failures_inside=n_failed,
-        n_outside=40,
-        failures_outside=0,
-        rate_inside=rate,
-        rate_outside=0.0,
-        interval_inside=wide,
-        interval_outside=wide,
-        gap=rate,
-        p_value=0.0,
-        q_value=0.0,
-        n_tested=1,
-        verdict=Verdict.CONFIRMED,
-    )
+    found = slice_of("reeds", class_name="heron")
+    entry = evidence_of(found, inside=(n_failed, n_samples), outside=(0, 40))
     return record.model_copy(update={"slices": (found,), "evidence": (entry,)})
 
 

@@ -83,12 +83,6 @@ def test_thinned__every_row_that_stays_stands_for_others_of_its_part(monkeypatch
     assert weights[kept >= 990].tolist() == [1.0] * 10
 
 
-def test_thinned__few_rows_stay_as_they_are():
-    kept, weights = thinned(np.arange(10), np.zeros(10, dtype=np.int64))
-    assert kept.tolist() == list(range(10))
-    assert weights.tolist() == [1.0] * 10
-
-
 def test_material__without_labelled_training_images_there_is_none(world, criterion):
     rows = np.flatnonzero(world.dataset.splits == 0)
     unlabelled = world.dataset.with_labels(rows, np.full(len(rows), -1))

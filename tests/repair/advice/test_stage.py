@@ -57,13 +57,6 @@ def test_run__the_list_comes_back_as_labels(world, criterion, tmp_path):
     assert [line["label"] for line in _read(path)[:4]] == ["heron"] * 3 + [""]
 
 
-def test_run__three_such_training_images_say_you_have_three(sliced, criterion, tmp_path):
-    found = _of(_advise(sliced, criterion, tmp_path), AdviceKind.LABEL)
-    assert found.n_known == 3
-    assert "you have 3 such training images. Label about" in found.sentence
-    assert " more: next/to_label.csv (first 20 chosen)" in found.sentence
-
-
 def test_run__no_pool_says_collect_and_writes_a_page(plant, criterion, tmp_path):
     bare = plant(n_pool=0)
     record = _advise(bare, criterion, tmp_path)
@@ -152,13 +145,6 @@ def test_run__nothing_found_is_nothing_to_do(world, criterion, tmp_path):
     record = _advise(world, criterion, tmp_path, class_findings=())
     assert record.advice == ()
     assert not (tmp_path / "next").exists()
-
-
-def test_run__the_same_again_gives_the_same(world, criterion, tmp_path):
-    first = _advise(world, criterion, tmp_path / "p")
-    files = {path.name: path.read_bytes() for path in (tmp_path / "p/next").iterdir()}
-    assert _advise(world, criterion, tmp_path / "p").advice == first.advice
-    assert {path.name: path.read_bytes() for path in (tmp_path / "p/next").iterdir()} == files
 
 
 @pytest.mark.parametrize("form", ["class", "slice"])

@@ -41,8 +41,3 @@ def test_pool_rows__predictions_alone__order_of_the_table(make_slice):
     samples = _samples(with_probabilities=False)
     (own,) = pool_rows([make_slice()], samples, FailureCriterion())
     assert own.rows.tolist() == [7, 2, 4, 6]
-
-
-def test_pool_rows__no_pool__empty(make_slice, training):
-    (own,) = pool_rows([make_slice()], training, FailureCriterion())
-    assert len(own.rows) == 0

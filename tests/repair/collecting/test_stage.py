@@ -8,7 +8,6 @@ from weakspot.core.dataset import Split
 from weakspot.core.errors import ModelError
 from weakspot.project.project import Project
 from weakspot.repair.collecting import COLLECT_INSTEAD, FOLDER
-from weakspot.repair.export import read_plan
 from weakspot.repair.stage import RepairRequest
 from weakspot.run.settings import Settings
 
@@ -51,13 +50,6 @@ def test_collect_instead__folder_of_the_user__never_overwritten(project, tmp_pat
     assert str(tmp_path / "out" / "to_collect.csv") in record.repairs[0].files
     with pytest.raises(ModelError, match="nothing is overwritten"):
         project.repair(request=request)
-
-
-def test_collect_instead__plan__can_be_read_and_names_the_slices(project):
-    record = project.repair()
-    plan = read_plan(project.store.runs.run_folder(record.run_id) / FOLDER / "plan.json")
-    assert plan.slice_ids == tuple(found.slice_id for found in record.findings())
-    assert plan.repairer == "slice-balanced"
 
 
 def test_collect_instead__needs__counted_by_hand(project, table):

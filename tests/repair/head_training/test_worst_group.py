@@ -20,13 +20,6 @@ def test_worst__counts_a_contest_by_its_worst_group_and_all_its_weight():
     ) == pytest.approx(0.8 + 0.6 * 2.0)
 
 
-def test_softened__sharpest_counts_only_the_worst_group():
-    group_objectives = GroupObjectives((GROUP_OBJECTIVE,), SHARES)
-    value, counts = group_objectives.softened(LOSSES, group_objectives.sharpest)
-    assert value == pytest.approx(2.0)
-    assert counts == pytest.approx([0.3, 0.3, 0.0, 0.0, 0.4])
-
-
 def test_softened__warm_maximum_shares_between_groups():
     value, counts = GroupObjectives((GROUP_OBJECTIVE,), SHARES).softened(
         np.array([1.0, 1.0, 1.0, 1.0, 2.0]), (0.5,)

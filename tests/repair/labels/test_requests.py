@@ -2,12 +2,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.build import slice_of
 
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.errors import DataError
-from weakspot.core.rules import IdRule
 from weakspot.core.samples import SampleSet
-from weakspot.core.slices import DataUse, FailureSlice, SliceName
 from weakspot.repair.labels import read_labels, write_labelling_list
 from weakspot.repair.strategies.pool import (
     BudgetedRepairer,
@@ -56,17 +55,7 @@ def samples():
 
 @pytest.fixture
 def slices():
-    use = DataUse(name="given", n_samples=0, digest="given")
-    name = SliceName(phrase="a wet cat", contrast="wet", score=1.0, describer="hand")
-    return [
-        FailureSlice(
-            class_name="cat",
-            rule=IdRule(sample_ids=("p0",)),
-            method="hand",
-            found_on=use,
-            names=(name,),
-        )
-    ]
+    return [slice_of(["p0"], class_name="cat", contrast="wet")]
 
 
 @pytest.fixture
@@ -128,13 +117,6 @@ def test_write_labelling_list__no_formula_reaches_a_spreadsheet(tmp_path):
         .replace("''q.png,'+x,,", "''q.png,'+x,,-y")
     )
     assert read_labels(path, dataset).labels.tolist() == [0, 1, 0, 0, -1, 2, 2]
-
-
-def test_write_labelling_list__text_beyond_ascii_is_marked_for_spreadsheets(tmp_path):
-    samples = SampleSet(dataset=_dataset(class_names=["café", "Dog", "owl"]), rows=np.arange(7))
-    write_labelling_list(tmp_path, np.array([3]), samples, [], roles={})
-    assert (tmp_path / "to_label.csv").read_bytes().startswith(b"\xef\xbb\xbf")
-    assert _lines(tmp_path)[1] == "p0,pool/d.png,café,,"
 
 
 def test_write_labelling_list__labels_that_were_filled_in_are_kept(tmp_path, samples, slices):
@@ -199,19 +181,6 @@ def test_write_labelling_list__several_labels(tmp_path, multi):
     )
     write_labelling_list(tmp_path, np.array([3]), samples, [], roles={})
     assert _lines(tmp_path)[1] == "p0,pool/d.png,cat|dog,,"
-
-
-def test_read_labels__by_sample_id(write):
-    dataset = _dataset()
-    found = read_labels(
-        write(
-            f"{HEADER}\np0,pool/d.png,cat,,cat\np1,pool/e.png,Dog,,\np2,pool/=f.png,cat,, grey owl \n"
-        ),
-        dataset,
-    )
-    assert found.labels.tolist() == [0, 1, 0, 0, -1, 2, 2]
-    assert dataset.labels.tolist() == [0, 1, 0, -1, -1, -1, 2]
-    assert found.probabilities is dataset.probabilities
 
 
 def test_read_labels__by_image_location_or_name(write):

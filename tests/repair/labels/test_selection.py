@@ -1,11 +1,8 @@
 import numpy as np
-import pytest
+from tests.build import slice_of
 
 from weakspot.core.dataset import dataset_from_columns
-from weakspot.core.failures import Side
-from weakspot.core.rules import IdRule
 from weakspot.core.samples import SampleSet
-from weakspot.core.slices import DataUse, FailureSlice, SliceName
 from weakspot.repair.labels import chosen_for
 
 IDS = ["a", "b", "c", "d", "e"]
@@ -25,13 +22,8 @@ def _samples(probabilities=None, **columns):
     )
 
 
-def _slice(class_name, members, contrast, side=None):
-    use = DataUse(name="given", n_samples=0, digest="given")
-    name = SliceName(phrase=contrast, contrast=contrast, score=1.0, describer="hand")
-    rule = IdRule(sample_ids=tuple(members))
-    return FailureSlice(
-        class_name=class_name, side=side, rule=rule, method="hand", found_on=use, names=(name,)
-    )
+def _slice(class_name, members, contrast):
+    return slice_of(tuple(members), class_name=class_name, contrast=contrast)
 
 
 def test_chosen_for__members_of_slices_and_nobody_else():
@@ -52,12 +44,3 @@ def test_chosen_for__the_likelier_class_wins_and_an_unlikely_one_is_out_of_the_q
     slices = [_slice("cat", "bc", "black"), _slice("dog", "cd", "wet")]
     # b is hardly a cat; c is rather a dog than a cat.
     assert chosen_for(ROWS, slices, _samples(probabilities)) == {2: "dog: wet", 3: "dog: wet"}
-
-
-@pytest.mark.parametrize(
-    ("side", "title"), [(Side.PRESENT, "cat: black"), (Side.ABSENT, "no cat: black")]
-)
-def test_chosen_for__several_labels(side, title):
-    probabilities = [[0.1, 0.9, 0.9]] * 5
-    samples = _samples(probabilities, label_lists=[[0], [], None, None, [1, 2]])
-    assert chosen_for(ROWS, [_slice("cat", "c", "black", side)], samples) == {2: title}

@@ -44,16 +44,6 @@ def test_spread_of__worst_average_and_gap(make_slice):
     assert spread.gap_change.low < -0.45 < spread.gap_change.high
 
 
-def test_spread_of__same_seed_same_interval(make_slice):
-    labels, before, after, columns = _apples_and_pears()
-    first, again, other = (
-        _measured(labels, before, after, [make_slice()], metadata=columns, seed=seed).spread
-        for seed in (3, 3, 4)
-    )
-    assert first == again
-    assert (other.worst_before, other.worst_after) == (first.worst_before, first.worst_after)
-
-
 def test_spread_of__overlapping_slices_are_groups_of_their_own(make_slice):
     # Apples 0 to 5 are green, 4 to 9 are wet, 10 to 15 are neither; the two that are both are wrong before and right after.
     before = [0] * 4 + [1, 1] + [0] * 10
@@ -84,13 +74,6 @@ def test_spread_of__small_groups_count_overall_only(make_slice):
         pytest.approx(0.8),
         pytest.approx(0.7 - 0.8),
     )
-
-
-def test_spread_of__no_change_has_no_width(make_slice):
-    labels, before, _, columns = _apples_and_pears()
-    spread = _measured(labels, before, before, [make_slice()], metadata=columns).spread
-    assert (spread.worst_change.low, spread.worst_change.high) == (0.0, 0.0)
-    assert (spread.gap_change.low, spread.gap_change.high) == (0.0, 0.0)
 
 
 def test_spread_of__given_groups_take_the_place_of_slices(make_slice):

@@ -74,11 +74,6 @@ def test_balanced_groups__columns_without_use(birds, kind):
     assert not kind(column="place").is_baseline
 
 
-def test_subsample__refuses_a_least_of_nothing():
-    with pytest.raises(ConfigError, match="least"):
-        SubsampleRepairer(column="place", least=0)
-
-
 def test_upsample__sets_of_labels():
     dataset = dataset_from_columns(
         class_names=["land", "water"],

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from weakspot.core.errors import ConfigError, NotEnoughDataError
+from weakspot.core.errors import NotEnoughDataError
 from weakspot.core.heads import RepairMaterial
 from weakspot.repair.strategies.reweighting import JustTrainTwiceRepairer
 
@@ -28,8 +28,3 @@ def test_select__no_predictions_or_none_wrong__says_so(training):
     right = training.only(training.rows[:4])
     with pytest.raises(NotEnoughDataError, match="right on every training sample"):
         JustTrainTwiceRepairer().select([], RepairMaterial(training=right))
-
-
-def test_factor__below_one__refused():
-    with pytest.raises(ConfigError, match="factor"):
-        JustTrainTwiceRepairer(factor=0.5)

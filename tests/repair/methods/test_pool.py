@@ -22,8 +22,3 @@ UNUSUAL = {
 @pytest.mark.parametrize("factory", UNUSUAL.values(), ids=UNUSUAL)
 def test_conformance__with_other_parameters_than_the_default(factory, check):
     check(factory)
-
-
-@pytest.mark.parametrize("factory", UNUSUAL.values(), ids=UNUSUAL)
-def test_is_baseline__only_random(factory):
-    assert factory().is_baseline == isinstance(factory(), RandomRepairer)

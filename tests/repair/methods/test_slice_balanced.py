@@ -58,17 +58,6 @@ def test_select__several_slices_of_a_class_share_it_equally(training, make_slice
     assert weights == pytest.approx([4 / 3] * 2 + [2 / 3] * 4 + [4 / 3] * 2 + [1.0] * 4)
 
 
-def test_select__slices_of_two_classes_do_not_mix(make_slice):
-    dataset = dataset_from_columns(
-        class_names=["apple", "pear"],
-        labels=[0] * 4 + [1] * 4,
-        metadata={"green": [True, False, False, False] * 2},
-    )
-    samples = SampleSet(dataset=dataset, rows=np.arange(8))
-    weights = _select([make_slice(), make_slice(class_name="pear")], samples).weights
-    assert weights == pytest.approx([2.0, 2 / 3, 2 / 3, 2 / 3] * 2)
-
-
 def test_select__a_slice_without_training_members_is_named_and_the_others_go_on(
     training, make_slice
 ):
@@ -92,16 +81,6 @@ def test_select__a_slice_that_is_the_whole_class_has_nothing_to_balance(training
     chosen = _select([make_slice()], training.only(np.array([0, 1, 8])))
     assert chosen.weights == pytest.approx([1.0] * 3)
     assert "All 2 training samples of “apple” are members" in chosen.note
-
-
-def test_select__unlabelled_rows_are_not_trained_on(make_slice):
-    dataset = dataset_from_columns(
-        class_names=["apple", "pear"],
-        labels=[0, -1, 0, 1],
-        metadata={"green": [True, True, False, False]},
-    )
-    chosen = _select([make_slice()], SampleSet(dataset=dataset, rows=np.arange(4)))
-    assert chosen.rows.tolist() == [0, 2, 3]
 
 
 def test_select__multi_label_sides(make_slice):

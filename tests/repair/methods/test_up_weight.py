@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from weakspot.core.dataset import dataset_from_columns
-from weakspot.core.errors import ConfigError, NotEnoughDataError
+from weakspot.core.errors import NotEnoughDataError
 from weakspot.core.heads import RepairMaterial
 from weakspot.core.rules import LinearRule
 from weakspot.core.samples import EmbeddingSpace, SampleSet
@@ -56,9 +56,3 @@ def test_select__slices_without_members(training, make_slice):
     with pytest.raises(NotEnoughDataError, match="any slice"):
         _select([make_slice(class_name="pear")], training)
     assert _select([], training).weights == pytest.approx([1.0] * 12)
-
-
-@pytest.mark.parametrize("factor", [0.5, -1.0, float("inf"), float("nan")])
-def test_up_weight__refuses_factors_that_do_not_weigh_up(factor):
-    with pytest.raises(ConfigError, match="factor"):
-        UpWeightRepairer(factor=factor)

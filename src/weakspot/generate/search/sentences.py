@@ -138,7 +138,7 @@ class WordSentences:
 
     A word is judged against the other words of its kind: the direction from their mean to the word's own embedding is what it adds.
     Along this direction some images are compared with others of the same class. Of every kind of word the best is said, the
-    clearest first. The texts are assembled from words and no captioner saw an image; `source` says so.
+    clearest first. The texts are assembled from words; no captioner saw an image.
 
     Args:
         embed_texts: phrases to embeddings [m, d] of the images' space.
@@ -158,10 +158,6 @@ class WordSentences:
     _prepared: dict[int, tuple[tuple[WordSentence, ...], DoubleArray]] = field(
         default_factory=dict, init=False, repr=False
     )
-
-    @property
-    def source(self) -> str:
-        return ASSEMBLED
 
     def sentences(self, embeddings: FloatArray, others: FloatArray) -> list[str]:
         """Return what sets a cluster apart from other images of its class, the clearest first; nothing if nothing does.

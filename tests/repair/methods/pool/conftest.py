@@ -2,13 +2,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.build import evidence_of, slice_of
 
 from weakspot.core.dataset import dataset_from_columns
-from weakspot.core.evidence import Evidence, Share, Verdict
 from weakspot.core.heads import RepairMaterial
 from weakspot.core.rules import LinearRule
 from weakspot.core.samples import EmbeddingSpace, SampleSet
-from weakspot.core.slices import DataUse, FailureSlice
+from weakspot.core.slices import DataUse
 
 USE = DataUse(name="given", n_samples=0, digest="given")
 LABELS = [0, 0, 1, 1, 2, 2, 0, 0, 0, 1, 1, 0, 0, 0]
@@ -73,9 +73,7 @@ def make_slice():
         rule = LinearRule(
             encoder_id="hand", direction=(sign, 0.0), threshold=threshold, normalise=False
         )
-        return FailureSlice(
-            **{"class_name": class_name, "rule": rule, "method": "hand", "found_on": USE, **changes}
-        )
+        return slice_of(rule, class_name=class_name, **changes)
 
     return build
 
@@ -83,25 +81,7 @@ def make_slice():
 @pytest.fixture
 def make_evidence():
     def build(found, failures, total):
-        inside, outside = Share.of(failures, total), Share.of(0, 10)
-        return Evidence(
-            slice_id=found.slice_id,
-            verifier="hand",
-            measured_on=USE,
-            n_inside=total,
-            failures_inside=failures,
-            n_outside=10,
-            failures_outside=0,
-            rate_inside=inside.value,
-            rate_outside=0.0,
-            interval_inside=inside.interval,
-            interval_outside=outside.interval,
-            gap=inside.value,
-            p_value=0.01,
-            q_value=0.01,
-            n_tested=1,
-            verdict=Verdict.CONFIRMED,
-        )
+        return evidence_of(found, inside=(failures, total), outside=(0, 10))
 
     return build
 

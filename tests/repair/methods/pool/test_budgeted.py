@@ -1,26 +1,8 @@
 import numpy as np
 import pytest
 
-from weakspot.core.errors import ConfigError, NotEnoughDataError
+from weakspot.core.errors import NotEnoughDataError
 from weakspot.repair.strategies.pool import BudgetedRepairer, apportioned
-
-
-@pytest.mark.parametrize(
-    ("budget", "shares", "most", "expected"),
-    [
-        (10, [6, 3, 1], [99, 99, 99], [6, 3, 1]),
-        (4, [5, 3, 2], [99, 99, 99], [2, 1, 1]),
-        (2, [1, 1, 1], [99, 99, 99], [1, 1, 0]),
-        (10, [6, 3, 1], [2, 99, 99], [2, 6, 2]),
-        (10, [6, 3, 1], [2, 3, 1], [2, 3, 1]),
-        (10, [6, 0, 1], [2, 3, 1], [2, 0, 1]),
-        (5, [1, 1], [0, 9], [0, 5]),
-        (0, [1, 1], [5, 5], [0, 0]),
-        (1, [1, 1000], [5, 5], [0, 1]),
-    ],
-)
-def test_apportioned__by_largest_remainder_within_what_there_is(budget, shares, most, expected):
-    assert apportioned(budget, np.array(shares, dtype=float), np.array(most)).tolist() == expected
 
 
 def test_apportioned__never_more_than_the_budget_and_all_of_it_if_possible():
@@ -91,18 +73,6 @@ def test_select__budget_in_proportion_to_failures(make_material, make_slice, mak
     assert added(BudgetedRepairer().select([plum, apple], material), material) == "abd"
 
 
-def test_select__without_a_count_of_all_failures_those_of_the_slices_are_all(
-    make_material, make_slice, make_evidence
-):
-    apple, plum = make_slice("apple"), make_slice("plum")
-    evidence = {
-        apple.slice_id: make_evidence(apple, 19, 20),
-        plum.slice_id: make_evidence(plum, 1, 20),
-    }
-    selection = BudgetedRepairer().select([apple, plum], make_material(evidence=evidence))
-    assert "in 1 of 2 slices" in selection.note
-
-
 def test_select__slices_without_evidence_are_left_out_and_named(
     make_material, make_slice, make_evidence
 ):
@@ -144,9 +114,3 @@ def test_select__needs_members_and_probabilities(
     ):
         BudgetedRepairer().select([found], without_probabilities(material))
     assert added(BudgetedRepairer().select([], material), material) == ""
-
-
-@pytest.mark.parametrize("beta", [0.0, -0.1, 1.1, float("nan")])
-def test_budgeted__refuses_a_share_that_is_none(beta):
-    with pytest.raises(ConfigError, match="beta must lie in"):
-        BudgetedRepairer(beta=beta)

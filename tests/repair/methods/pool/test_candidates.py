@@ -2,15 +2,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.build import slice_of
 
 from weakspot.core.assistants import NO_ASSISTANTS, Assistants
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.errors import NotEnoughDataError
 from weakspot.core.failures import Side
 from weakspot.core.heads import RepairMaterial
-from weakspot.core.rules import IdRule
 from weakspot.core.samples import EmbeddingSpace, SampleSet
-from weakspot.core.slices import DataUse, FailureSlice
 from weakspot.repair.strategies.pool import ClassGuess, by_id, open_pool
 
 TRAIN = np.arange(4)
@@ -33,10 +32,7 @@ ASSISTANTS = Assistants(embed_texts=lambda phrases: np.eye(3, dtype=np.float32)[
 
 
 def _slice(class_name="cat", side=None):
-    use = DataUse(name="given", n_samples=0, digest="given")
-    return FailureSlice(
-        class_name=class_name, side=side, rule=IdRule(sample_ids=()), method="hand", found_on=use
-    )
+    return slice_of((), class_name=class_name, side=side)
 
 
 def _guess(
@@ -118,21 +114,6 @@ def test_possible__every_row_where_nobody_can_tell():
     assert guess.possible(_slice(), POOL, 1).tolist() == everybody
 
 
-def test_possible__class_without_training_samples_believes_any_witness():
-    assert _guess(labels=(1, 1, 1, 2)).possible(_slice(), POOL, 1).tolist() == [
-        True,
-        False,
-        False,
-        False,
-    ]
-    assert _guess(labels=(1, 1, 1, 2)).possible(_slice(), POOL, 99).tolist() == [
-        True,
-        True,
-        True,
-        False,
-    ]
-
-
 def test_possible__ties_go_to_the_lower_class_and_unknown_probabilities_say_nothing():
     even = [*PROBABILITIES[:4], [1 / 3] * 3, [np.nan] * 3, [np.nan] * 3, UNLIKELY_CAT]
     assert _guess(probabilities=even, assistants=NO_ASSISTANTS).possible(
@@ -141,13 +122,6 @@ def test_possible__ties_go_to_the_lower_class_and_unknown_probabilities_say_noth
     assert _guess(probabilities=even, assistants=NO_ASSISTANTS).possible(
         _slice("owl"), POOL, 9
     ).tolist() == [False, False, False, True]
-
-
-def test_possible__rows_without_a_embedding_are_near_nothing():
-    embeddings = [*EMBEDDINGS[:4], [np.nan] * 3, *EMBEDDINGS[5:]]
-    assert _guess(embeddings=embeddings, probabilities=None).possible(
-        _slice(), POOL, 9
-    ).tolist() == [False, False, True, False]
 
 
 @pytest.mark.parametrize(

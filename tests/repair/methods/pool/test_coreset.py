@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from weakspot.core.errors import ConfigError, NotEnoughDataError
+from weakspot.core.errors import NotEnoughDataError
 from weakspot.core.samples import EmbeddingSpace
 from weakspot.repair.strategies.pool import CoresetRepairer, farthest_first
 
@@ -94,8 +94,3 @@ def test_select__own_features_come_before_the_joint_space(make_material, added):
     )
     with pytest.raises(NotEnoughDataError, match="pool-coreset needs embeddings"):
         CoresetRepairer().select([], none)
-
-
-def test_coreset__refuses_an_unknown_place():
-    with pytest.raises(ConfigError, match="within must be one of"):
-        CoresetRepairer(within="x")

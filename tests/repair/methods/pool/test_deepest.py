@@ -1,7 +1,6 @@
-import numpy as np
 import pytest
 
-from weakspot.core.errors import ConfigError, NotEnoughDataError
+from weakspot.core.errors import NotEnoughDataError
 from weakspot.repair.strategies.pool import DeepestRepairer
 
 
@@ -83,15 +82,6 @@ def test_select__balanced_weights_count_old_and_new_members(make_material, make_
     assert "weigh as much as the rest of their class" in selection.note
 
 
-def test_select__balanced_weights_leave_unlabelled_samples_at_one(
-    make_material, make_slice, hidden
-):
-    selection = DeepestRepairer(weighting="balanced").select(
-        [make_slice()], make_material(budget=2, labels=hidden)
-    )
-    assert selection.weights == pytest.approx(np.ones(8))
-
-
 def test_select__order_of_rows_does_not_matter(make_material, make_slice, hidden, added):
     for labels in (None, hidden):
         material = make_material(
@@ -108,8 +98,3 @@ def test_select__nothing_inside_and_no_slices(make_material, make_slice, added):
         DeepestRepairer().select([make_slice(threshold=3.0)], make_material())
     material = make_material()
     assert added(DeepestRepairer().select([], material), material) == ""
-
-
-def test_deepest__refuses_an_unknown_weighting():
-    with pytest.raises(ConfigError, match=r"weighting must be one of .*'uniform', 'balanced'"):
-        DeepestRepairer(weighting="heavy")

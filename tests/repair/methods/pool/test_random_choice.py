@@ -1,6 +1,3 @@
-import pytest
-
-from weakspot.core.errors import ConfigError
 from weakspot.repair.strategies.pool import RandomRepairer
 
 
@@ -26,8 +23,3 @@ def test_select__within_slices(make_material, make_slice, added):
     assert (
         added(RandomRepairer(within="slices").select([make_slice()], material), material) == "abce"
     )
-
-
-def test_random__refuses_an_unknown_place():
-    with pytest.raises(ConfigError, match="within must be one of"):
-        RandomRepairer(within="outside")

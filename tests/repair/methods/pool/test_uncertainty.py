@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from weakspot.core.errors import ConfigError, NotEnoughDataError
+from weakspot.core.errors import NotEnoughDataError
 from weakspot.repair.strategies.pool import ConfidenceRepairer, EntropyRepairer, MarginRepairer
 
 ALL = pytest.mark.parametrize("repairer", [MarginRepairer, EntropyRepairer, ConfidenceRepairer])
@@ -59,9 +59,3 @@ def test_select__chunks_change_nothing(make_material, added, monkeypatch):
 def test_select__refuses_without_probabilities(repairer, make_material, without_probabilities):
     with pytest.raises(NotEnoughDataError, match="needs the classifier's probabilities"):
         repairer().select([], without_probabilities(make_material()))
-
-
-@ALL
-def test_uncertainty__refuses_an_unknown_place(repairer):
-    with pytest.raises(ConfigError, match=r"within must be one of .*'pool', 'slices'"):
-        repairer(within="everywhere")
