@@ -1,7 +1,6 @@
 """A series of counterfactual images as a page, a contact sheet and a record."""
 
-from collections.abc import Iterator, Sequence
-from html import escape
+from collections.abc import Iterator
 from pathlib import Path
 
 from PIL import Image, ImageOps
@@ -14,9 +13,9 @@ from weakspot.generate.counterfactuals import (
     CounterfactualSeries,
     ShownImage,
 )
-from weakspot.report.document import figure, paragraph, share_cell, small_page, table, text_cell
+from weakspot.report.document import figure, small_page_of
 from weakspot.report.repairs import p_words
-from weakspot.report.wording import CERTAIN, count, interval, p_value, percent, points
+from weakspot.report.wording import CERTAIN, count, interval, percent, points
 from weakspot.run.reporting import written
 
 PAGE, DATA, SHEET = "counterfactual.html", "counterfactual.json", "counterfactual.png"
@@ -76,21 +75,18 @@ def counterfactual_page(series: CounterfactualSeries, sheet: Image.Image) -> str
         )
         for rate in measured
     ]
-    title = f"{series.class_name}: what if?"
-    return small_page(
-        title,
-        [
-            *[paragraph(line) for line in explanation(series)],
-            _rates_table(series),
-            f"<figure>{interval_chart(chart, title='Failure rates', reference=series.baseline.share.value)}</figure>",
-            figure(
-                sheet,
-                alt="The first images of every caption; those that the classifier gets wrong have a red frame",
-            ),
-            "<h2>What failures are taken for</h2>",
-            f"<figure>{label_bars(panels[:4])}</figure>",
-            *[paragraph(note) for note in series.notes],
-        ],
+    alt = "The first images of every caption; those that the classifier gets wrong have a red frame"
+    reference = series.baseline.share.value
+    return small_page_of(
+        "counterfactual.html",
+        f"{series.class_name}: what if?",
+        series=series,
+        explanation=explanation(series),
+        unchanged=UNCHANGED,
+        certain=CERTAIN,
+        chart=interval_chart(chart, title="Failure rates", reference=reference),
+        sheet=figure(sheet, alt=alt),
+        bars=label_bars(panels[:4]),
     )
 
 
@@ -120,41 +116,6 @@ def explanation(series: CounterfactualSeries) -> Iterator[str]:
         f"and p allows for {count(series.n_looks, 'caption')} ever tried here. "
         "These are generated images: what they show is a reason to look for real ones, not a proof about them."
     )
-
-
-def _rates_table(series: CounterfactualSeries) -> str:
-    titles = ["caption", "fail", "change on pairs", "only with it", "only without", "p", "rejected"]
-    rows = [
-        (
-            UNCHANGED,
-            share_cell(series.baseline.share),
-            *["<td>–</td>"] * 4,
-            text_cell(_rejected(series.baseline)),
-        )
-    ]
-    rows += [(rate.caption, *_cells(rate)) for rate in series.rates]
-    return table(titles, rows)
-
-
-def _cells(rate: CounterfactualRate) -> Sequence[str]:
-    if rate.change_interval is None:
-        return [f"<td class='words' colspan='6'>{escape(rate.note)}</td>"]
-    ends = f"{points(rate.change_interval.low)} to {points(rate.change_interval.high)}"
-    chance = "" if rate.p_after_looks <= CERTAIN else "may be chance"
-    if rate.note:
-        chance = rate.note
-    return [
-        share_cell(rate.share),
-        text_cell(points(rate.change), ends),
-        text_cell(str(rate.gained)),
-        text_cell(str(rate.lost)),
-        text_cell(p_value(rate.p_after_looks), chance),
-        text_cell(_rejected(rate)),
-    ]
-
-
-def _rejected(rate: CounterfactualRate) -> str:
-    return ", ".join(f"{number} {quality}" for quality, number in rate.rejected.items()) or "none"
 
 
 def _row_name(rate: CounterfactualRate) -> str:

@@ -1,7 +1,6 @@
 """A search as a page, a contact sheet and a record."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from html import escape
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from PIL import Image
@@ -12,8 +11,8 @@ from weakspot.data.image_grid import labelled_grid
 from weakspot.generate.search.finding import CaptionFinding, ClassSearch
 from weakspot.generate.search.series import CaptionTrial, Contrast
 from weakspot.generate.search_run import SearchResult, phrase_of
-from weakspot.report.document import figure, paragraph, share_cell, small_page, table, text_cell
-from weakspot.report.wording import count, p_value, percent, points
+from weakspot.report.document import figure, small_page_of
+from weakspot.report.wording import count, p_value, percent
 from weakspot.run.reporting import written
 
 PAGE, DATA, SHEET = "search.html", "search.json", "search.png"
@@ -64,26 +63,27 @@ def search_page(result: ClassSearch, sheet: Image.Image | None, inputs: Mapping[
         _chart_row(BASELINE, result.baseline),
         *(_chart_row(trial.caption, trial) for trial in shown),
     ]
-    parts = [
-        paragraph(headline(result)),
-        *[paragraph(finding_sentence(finding)) for finding in result.findings],
-        f"<figure>{interval_chart(chart, title='Failure rates', reference=result.baseline.rate.value)}</figure>",
-        figure(
-            sheet,
-            alt="Images that the classifier gets wrong, without a caption and with each caption",
-        )
-        if sheet
-        else "",
-        "<h2>What failures are taken for</h2>",
-        f"<figure>{label_bars(_panels(result.baseline, shown), target=result.target)}</figure>",
-        "<h2>Every caption that was tried</h2>",
-        _trials_table(result),
-        "<h2>Clusters of failures</h2>" if result.clusters else "",
-        _clusters_table(result) if result.clusters else "",
-        *[paragraph(note) for note in result.notes],
-        *[paragraph(line) for line in what_it_means(result, inputs)],
+    panels = [
+        LabelPanel(title=title, n_images=trial.n_images, counts=trial.wrong_labels)
+        for title, trial in [
+            (BASELINE, result.baseline),
+            *((trial.caption, trial) for trial in shown[:3]),
+        ]
     ]
-    return small_page(f"{result.class_name}: searched for failures", parts)
+    alt = "Images that the classifier gets wrong, without a caption and with each caption"
+    reference = result.baseline.rate.value
+    return small_page_of(
+        "search.html",
+        f"{result.class_name}: searched for failures",
+        result=result,
+        first=[headline(result), *map(finding_sentence, result.findings)],
+        chart=interval_chart(chart, title="Failure rates", reference=reference),
+        sheet=figure(sheet, alt=alt) if sheet else "",
+        bars=label_bars(panels, target=result.target),
+        baseline=BASELINE,
+        any_label=ANY_LABEL,
+        meaning=what_it_means(result, inputs),
+    )
 
 
 def what_it_means(result: ClassSearch, inputs: Mapping[str, str]) -> Iterator[str]:
@@ -134,66 +134,8 @@ def contact_sheet(result: ClassSearch, images: Mapping[str, Image.Image]) -> Ima
     )
 
 
-def _panels(baseline: CaptionTrial, trials: Sequence[CaptionTrial]) -> list[LabelPanel]:
-    named = [(BASELINE, baseline), *((trial.caption, trial) for trial in trials[:3])]
-    return [
-        LabelPanel(title=title, n_images=trial.n_images, counts=trial.wrong_labels)
-        for title, trial in named
-    ]
-
-
 def _chart_row(name: str, trial: CaptionTrial) -> tuple[str, float, float, float]:
     return name, trial.rate.interval.low, trial.rate.value, trial.rate.interval.high
-
-
-def _trials_table(result: ClassSearch) -> str:
-    titles = [
-        "caption",
-        "from",
-        "fail",
-        "more than without",
-        "ratio",
-        "evidence (e-value)",
-        "false discovery rate",
-        "stopped",
-    ]
-    rows = [
-        (
-            BASELINE,
-            "<td></td>",
-            share_cell(result.baseline.rate),
-            *["<td>–</td>"] * 4,
-            text_cell(result.baseline.stopped_because),
-        )
-    ]
-    rows += [(trial.caption, *_cells(trial)) for trial in result.trials]
-    return table(titles, rows)
-
-
-def _cells(trial: CaptionTrial) -> Iterator[str]:
-    yield text_cell(trial.step)
-    yield share_cell(trial.rate)
-    yield _difference_cell(trial.difference)
-    yield _ratio_cell(trial.ratio)
-    yield text_cell(f"10^{trial.log10_e_value:.1f}")
-    yield text_cell(p_value(trial.q_value), "proven" if trial.is_proven else "not proven")
-    rejected = ", ".join(f"{number} {quality}" for quality, number in trial.rejected.items())
-    yield text_cell(trial.stopped_because, trial.note or rejected)
-
-
-def _difference_cell(contrast: Contrast | None) -> str:
-    if contrast is None or contrast.value is None:
-        return "<td>–</td>"
-    ends = f"{points(contrast.low)} to {points(contrast.high or 1.0)}"
-    return text_cell(points(contrast.value), ends)
-
-
-def _ratio_cell(contrast: Contrast | None) -> str:
-    if contrast is None:
-        return "<td>–</td>"
-    return text_cell(
-        "–" if contrast.value is None else f"{contrast.value:.2g}", _ratio_ends(contrast)
-    )
 
 
 def _ratio_ends(contrast: Contrast) -> str:
@@ -218,16 +160,3 @@ def _ratio(contrast: Contrast | None) -> str:
         else f"{contrast.value:.2g} times as often"
     )
     return f"{value} ({_ratio_ends(contrast)})"
-
-
-def _clusters_table(result: ClassSearch) -> str:
-    rows = [
-        (
-            f"taken for {cluster.predicted or ANY_LABEL}",
-            text_cell(str(cluster.size)),
-            f"<td class='words'>{escape(cluster.caption)}</td>",
-            text_cell(cluster.note),
-        )
-        for cluster in result.clusters
-    ]
-    return table(["cluster", "images", "caption", "note"], rows)

@@ -553,6 +553,11 @@ def small_page(title: str, parts: Iterable[str]) -> str:
     )
 
 
+def small_page_of(template: str, title: str, **facts: object) -> str:
+    """Return a small page whose parts a template of this room writes from facts."""
+    return small_page(title, [_environment(escape=True).get_template(template).render(**facts)])
+
+
 def paragraph(text: str) -> str:
     return f"<p>{escape(text)}</p>" if text else ""
 
