@@ -438,7 +438,9 @@ def write_images(
         ]
         for name in earlier - {row["image"] for row in rows}:
             (folder / name).unlink(missing_ok=True)
-        atomic.write_bytes(folder / TABLE_FILE, _table(rows).encode())
+        lines = ([row[column] for column in COLUMNS] for row in rows)
+        table = csv_text(COLUMNS, lines, is_data=True)
+        atomic.write_bytes(folder / TABLE_FILE, table.encode())
     except OSError as error:
         raise ConfigError(
             f"The set cannot be written: {error.strerror}.", where=str(folder)
@@ -478,10 +480,6 @@ def _save(
             "sha256": hashlib.sha256(content).hexdigest(),
             "synthetic": "true",
         }
-
-
-def _table(rows: list[dict[str, str]]) -> str:
-    return csv_text(COLUMNS, ([row[column] for column in COLUMNS] for row in rows), is_data=True)
 
 
 def _listed(table: Path) -> list[str]:

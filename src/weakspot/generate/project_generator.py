@@ -84,7 +84,8 @@ def build_generator(
                     engine=build_engine(settings),
                 ),
             )
-        masks_from = _start_of_paths(folder / settings.data.source)
+        source = folder / settings.data.source
+        masks_from = source if source.is_dir() else source.parent
         return built.with_images(
             own_images(prepared, purpose, settings, masks_from=masks_from, masks=masks)
         )
@@ -102,10 +103,6 @@ def expected_cost(settings: Settings, folder: Path, n_images: int) -> str:
         if cost is None
         else f"Up to {n_images} images cost up to {cost.amount:.2f} {cost.currency} ({cost.basis})."
     )
-
-
-def _start_of_paths(source: Path) -> Path:
-    return source if source.is_dir() else source.parent
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -89,7 +89,8 @@ class RetryingGenerator:
         try:
             made = self._made(wanted)
         except ModelError as error:
-            self._end_if_gone(error)
+            if isinstance(error.__cause__, UnavailableError | MissingExtraError):
+                raise error.__cause__ from None
             if len(wanted) > 1:
                 for request in wanted:
                     yield from self.answers([request])
@@ -131,10 +132,6 @@ class RetryingGenerator:
         self._n_bad_in_a_row += 1
         yield [(request, said)]
         self._end_if_too_many(said, error)
-
-    def _end_if_gone(self, error: ModelError) -> None:
-        if isinstance(error.__cause__, UnavailableError | MissingExtraError):
-            raise error.__cause__ from None
 
     def _end_if_too_many(self, said: str, error: ModelError | None = None) -> None:
         most = MAX_FAILURES_IN_A_ROW if self.has_generated else MAX_FAILURES_AT_FIRST

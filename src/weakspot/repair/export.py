@@ -29,7 +29,7 @@ from weakspot.repair.reproduction import (
     FIGURES_FILE,
     PREPROCESSING_FILE,
     SCRIPT_FILE,
-    preprocessing_words,
+    filled,
     write_reproduction,
 )
 from weakspot.store.csv_tables import csv_text
@@ -285,11 +285,16 @@ def export_repair(
         repaired = model[0] if model else None
         note = write_reproduction(staging, folder, bench, repaired=repaired, changes=changes)
         notes = (*notes, *filter(None, [note]))
-        lines = [
-            *_readme(main, notes, has_groups=bool(selection.group_objectives)),
-            *_reproduction_lines(classifier, has_script=(staging / SCRIPT_FILE).exists()),
-        ]
-        (staging / README_FILE).write_text("\n".join(lines) + "\n", encoding="utf-8")
+        plain = plain_model_of(classifier)
+        text = filled(
+            "readme.txt",
+            model=main,
+            notes=notes,
+            has_groups=bool(selection.group_objectives),
+            has_script=(staging / SCRIPT_FILE).exists(),
+            made=None if plain is None else plain.preprocessing,
+        )
+        (staging / README_FILE).write_text(text, encoding="utf-8")
         names = [*main, *(name for name in files_in(staging) if name not in main)]
     return tuple(folder / name for name in names), notes
 
@@ -319,43 +324,3 @@ def _write(
         if is_rounded
         else ()
     )
-
-
-def _readme(model: Sequence[Path], notes: Sequence[str], *, has_groups: bool) -> list[str]:
-    named = (
-        "".join([model[0].as_posix(), ", with the files beside it" if len(model) > 1 else ""])
-        if model
-        else ""
-    )
-    main = f"{named}: your classifier with the repaired last layer; all else in it is as it was."
-    group_objectives = f"{GROUP_OBJECTIVES_FILE}: groups of samples of which only that with the largest mean loss counts."
-    return [
-        "What weakspot repair wrote. None of your own files was changed.",
-        "",
-        *([main] if model else []),
-        *notes,
-        f"{HEAD_FILE}: the last layer alone: weight [classes, features], bias [classes]; scores = features @ weight.T + bias.",
-        "  In torch: torch.nn.Linear(...).load_state_dict(safetensors.torch.load_file(file)).",
-        f"{PLAN_FILE}: the slices, strategy and seed; weakspot repair --plan {PLAN_FILE} does the same again.",
-        f"{WEIGHTS_FILE}: what it was trained on and how much each sample counts, for your own training of the whole network;",
-        "  weakspot.models.training_weights.WeightedSamples draws by it, loss_weights(file, ids) gives factors for losses.",
-        f"{ROWS_FILE}: positions, from 0, of those samples among your training samples in the order of the manifest, without",
-        "  quarantined ones; samples from the pool and generated ones are in the table only.",
-        *([group_objectives] if has_groups else []),
-    ]
-
-
-def _reproduction_lines(classifier: Classifier | None, *, has_script: bool) -> list[str]:
-    plain, lines = plain_model_of(classifier), []
-    if has_script:
-        lines = [
-            f"{SCRIPT_FILE}: gives the figures before and after again without weakspot; {FIGURES_FILE}: the images, labels and",
-            "  claims that it reads. Paths in it are seen from this folder.",
-        ]
-    if plain is not None:
-        lines += [
-            f"{PREPROCESSING_FILE}: how images are prepared, which is what a program needs:",
-            "",
-            *preprocessing_words(plain.preprocessing),
-        ]
-    return lines

@@ -15,14 +15,13 @@ from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
 from weakspot.data.locations import is_local, local_path, read_location, split_range
 from weakspot.models.files import PlainModel, plain_model_of
-from weakspot.models.preprocessing import Preprocessing
 from weakspot.repair.bench import RepairBench
 
 LIBRARIES = {"onnx": "onnxruntime", "torchscript": "torch"}
 
 
-def script_text(plain: PlainModel, figures_file: str) -> str:
-    """Return the script; it reads `figures_file` beside it, prints every figure and ends with 1 if one is not as claimed."""
+def filled(template: str, **facts: object) -> str:
+    """Return a text file of a repair, written from facts."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -34,7 +33,13 @@ def script_text(plain: PlainModel, figures_file: str) -> str:
         undefined=StrictUndefined,
     )
     environment.filters["repr"] = repr
-    return environment.get_template("reproduce.py.txt").render(
+    return environment.get_template(template).render(**facts)
+
+
+def script_text(plain: PlainModel, figures_file: str) -> str:
+    """Return the script; it reads `figures_file` beside it, prints every figure and ends with 1 if one is not as claimed."""
+    return filled(
+        "reproduce.py.txt",
         plain=plain,
         made=plain.preprocessing,
         library=LIBRARIES[plain.kind],
@@ -111,35 +116,6 @@ def preprocessing_facts(plain: PlainModel) -> dict[str, object]:
         "transparency": "on white",
         "class_names": None if plain.class_names is None else list(plain.class_names),
     }
-
-
-def preprocessing_words(made: Preprocessing) -> list[str]:
-    """Return the same in sentences, in the order in which it is done."""
-    side = made.resize_side or max(made.height, made.width)
-    if made.crop == "none":
-        size = f"  3. The whole image is resized to {made.width} x {made.height} pixels ({made.resample})."
-    else:
-        half = "rounded to even" if made.centring == "round" else "rounded down"
-        size = (
-            f"  3. The shorter side is resized to {side} pixels ({made.resample}; the longer side is rounded down), "
-            f"then the centre, {made.width} x {made.height}, is cut out (half a pixel is {half})."
-        )
-    colour = {"rgb": "red, green, blue", "bgr": "blue, green, red", "grey": "grey"}[made.colour]
-    mean, std = list(made.mean[: made.n_channels]), list(made.std[: made.n_channels])
-    numbers = (
-        "  5. Pixels stay whole numbers, 0 to 255 (uint8)."
-        if made.dtype == "uint8"
-        else f"  5. Pixels, 0 to 255, times {made.scale!r}, minus {mean}, divided by {std}; {made.dtype}."
-    )
-    return [
-        "How an image becomes the model's input; one pixel of difference can change answers:",
-        f"  1. Decoded by Pillow; a JPEG at 1/8, 1/4 or 1/2 if its shorter side stays at least {made.needed_side} pixels.",
-        "  2. Turned upright as EXIF says; what is transparent becomes white; 8-bit RGB.",
-        size,
-        f"  4. Channels: {colour}.",
-        numbers,
-        f"  6. Laid out {made.layout} ({'[c, h, w]' if made.layout == 'channels-first' else '[h, w, c]'}).",
-    ]
 
 
 def _obstacle(samples: SampleSet, criterion: FailureCriterion, plain: PlainModel) -> str:

@@ -232,7 +232,8 @@ class CutoutCache:
     def _tone_of_objects(self, class_name: str, colour: str) -> FloatArray:
         tones: list[FloatArray] = []
         for name in self.own.coloured(class_name, colour)[:MAX_TONES]:
-            cut = self._cut_if_any(name, class_name)
+            # An outline that is not sure does for a mean colour.
+            cut = self._new_cut(name, class_name, is_sure=False)
             tone = tone_of(cut, colour) if isinstance(cut, Cut) else None
             tones += [] if tone is None else [tone]
         if len(tones) < MIN_TONES:
@@ -315,10 +316,6 @@ class CutoutCache:
                 f"The object of an image can no longer be cut out: {cut}.", where=sample_id
             )
         return cut
-
-    def _cut_if_any(self, sample_id: str, class_name: str) -> Cut | str:
-        """Return the object of an image also if its outline is not sure, which does for its mean colour."""
-        return self._new_cut(sample_id, class_name, is_sure=False)
 
     def _new_cut(self, sample_id: str, class_name: str, *, is_sure: bool = True) -> Cut | str:
         try:

@@ -158,7 +158,9 @@ class CaptionTrials:
         if not first.n_images or not second.n_images:
             return False
         while True:
-            allowed = margin if margin is not None else self._margin(second)
+            gained = second.guess - self._need_baseline().guess
+            usual = max(self._settings.smallest_gain, SAME_SHARE * gained)
+            allowed = usual if margin is None else margin
             counts, others = (first.failures, first.n_images), (second.failures, second.n_images)
             said = is_same(counts, others, margin=allowed, error_rate=error_rate)
             if said is not None and min(first.n_images, second.n_images) >= fewest:
@@ -275,17 +277,18 @@ class CaptionTrials:
             series.stopped = StoppedBecause.TARGET_FAILURES
         elif is_proven and not self._until:
             series.stopped = StoppedBecause.BETTER
-        elif not is_proven and self._is_futile(series):
+        elif not is_proven and is_futile(
+            series.failures,
+            series.n_images,
+            baseline_rate=self._need_baseline().guess,
+            smallest_gain=self._settings.smallest_gain,
+        ):
             series.stopped = StoppedBecause.NOT_BETTER
         elif not self._room(series):
             series.stopped = StoppedBecause.BUDGET if self.is_spent else StoppedBecause.MAX_IMAGES
         else:
             return True
         return False
-
-    def _is_futile(self, series: ImageSeries) -> bool:
-        rate, gain = self._need_baseline().guess, self._settings.smallest_gain
-        return is_futile(series.failures, series.n_images, baseline_rate=rate, smallest_gain=gain)
 
     def _is_precise(self, series: ImageSeries) -> bool:
         error = np.sqrt(series.guess * (1.0 - series.guess) / series.n_images)
@@ -308,11 +311,6 @@ class CaptionTrials:
             series.n_images + more,
             baseline.failures + more_baseline * baseline.guess,
             baseline.n_images + more_baseline,
-        )
-
-    def _margin(self, longer: ImageSeries) -> float:
-        return max(
-            self._settings.smallest_gain, SAME_SHARE * (longer.guess - self._need_baseline().guess)
         )
 
     def _room(self, series: ImageSeries) -> int:
