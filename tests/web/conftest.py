@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from fastapi import FastAPI
 from starlette.testclient import TestClient
 from tests.build import planted_project
 
@@ -44,12 +45,18 @@ def parts(own_folder):
 @pytest.fixture
 def owner(parts) -> TestClient:
     """The owner's browser."""
-    return entered(TestClient(create_app(parts), base_url="http://127.0.0.1:8765"), TOKEN)
+    return entered(browser(create_app(parts)), TOKEN)
 
 
-def entered(client: TestClient, token: str) -> TestClient:
-    """Come in with a token; every further request carries the session."""
-    answer = client.post("/api/session", json={"token": token})
+def browser(app: FastAPI) -> TestClient:
+    """A browser of somebody who has not come in."""
+    return TestClient(app, base_url="http://127.0.0.1:8765")
+
+
+def entered(client: TestClient, token: str, *, invite: str = "") -> TestClient:
+    """Come in with the owner's token, or under a name with that of an invitation; further requests carry the session."""
+    entry = {"invite": token, "name": invite} if invite else {"token": token}
+    answer = client.post("/api/session", json=entry)
     assert answer.status_code == 200, answer.text
     client.headers["X-CSRF-Token"] = answer.json()["csrf_token"]
     return client

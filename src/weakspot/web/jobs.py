@@ -22,13 +22,13 @@ from pathlib import Path
 from typing import IO
 
 from pydantic import JsonValue
-from sqlalchemy import select
+from sqlalchemy import Connection, insert, select, update
 
 from weakspot.core.machine import Pace, next_pace
 from weakspot.store.project import DATA_FOLDER
 from weakspot.web.problems import RefusedError
 from weakspot.web.services.view import Moment, View
-from weakspot.web.state.store import JobRow, StateStore, now
+from weakspot.web.state.store import JOBS, StateStore, entry_of, now
 
 
 class JobState(StrEnum):
@@ -244,21 +244,16 @@ class JobRunner:
         """Start work, or put it behind the work that is under way; the arguments were checked before."""
         job_id = secrets.token_urlsafe(12)
         self._hold(job_id)
-        row = JobRow(
+        job = insert(JOBS).values(
             job_id=job_id,
             kind=kind,
             arguments=dict(arguments),
             state=JobState.QUEUED.value,
-            stage="",
-            done=0,
-            message="",
-            result={},
             started_by=by,
             created=now(),
         )
         with self._state.writing() as rows:
-            rows.add(row)
-            view = JobView.model_validate(row)
+            view = JobView.model_validate(rows.execute(job.returning(JOBS)).one())
         self._enqueue(job_id)
         return view
 
@@ -270,19 +265,16 @@ class JobRunner:
         """
         self._notice_the_lost()
         with self._state.writing() as rows:
-            row = _row(rows.get(JobRow, job_id))
-            if row.state in UNDER_WAY or row.state == JobState.DONE:
-                raise RefusedError(409, f"This work is {row.state}, so there is nothing to resume.")
+            state = _job(rows, job_id).state
+            if state in (*UNDER_WAY, JobState.DONE):
+                raise RefusedError(
+                    409, f"This work is {state.value}, so there is nothing to resume."
+                )
             self._hold(job_id)
-            row.state, row.message, row.finished, row.done, row.total, row.stage = (
-                JobState.QUEUED.value,
-                "",
-                None,
-                0,
-                None,
-                "",
-            )
-            view = JobView.model_validate(row)
+            fresh = {"message": "", "stage": "", "done": 0, "total": None, "finished": None}
+            again = update(JOBS).filter_by(job_id=job_id)
+            again = again.values(state=JobState.QUEUED.value, **fresh)
+            view = JobView.model_validate(rows.execute(again.returning(JOBS)).one())
         self._enqueue(job_id)
         return view
 
@@ -320,15 +312,13 @@ class JobRunner:
             RefusedError: 404 if there is none.
         """
         with self._state.reading() as rows:
-            return self._with_time(JobView.model_validate(_row(rows.get(JobRow, job_id))))
+            return self._with_time(_job(rows, job_id))
 
     def newest(self) -> list[JobView]:
         self._notice_the_lost()
         with self._state.reading() as rows:
-            found = rows.scalars(
-                select(JobRow).order_by(JobRow.created.desc(), JobRow.job_id).limit(N_SHOWN)
-            ).all()
-            return [self._with_time(JobView.model_validate(row)) for row in found]
+            newest = select(JOBS).order_by(JOBS.c.created.desc(), JOBS.c.job_id).limit(N_SHOWN)
+            return [self._with_time(JobView.model_validate(job)) for job in rows.execute(newest)]
 
     def _with_time(self, view: JobView) -> JobView:
         pace = self._paces.get(view.job_id)
@@ -488,17 +478,13 @@ class JobRunner:
 
     def _write(self, job_id: str, **fields: object) -> None:
         with self._state.writing() as rows:
-            row = rows.get(JobRow, job_id)
-            if row is None:
-                return
-            for name, value in fields.items():
-                setattr(row, name, value)
+            rows.execute(update(JOBS).filter_by(job_id=job_id).values(**fields))
 
     def _notice_the_lost(self) -> None:
         """Mark works that say they are under way but that nobody alive holds: their server or process was killed."""
         under_way = [state.value for state in UNDER_WAY]
         with self._state.reading() as rows:
-            found = rows.scalars(select(JobRow.job_id).where(JobRow.state.in_(under_way))).all()
+            found = rows.scalars(select(JOBS.c.job_id).where(JOBS.c.state.in_(under_way))).all()
         lost = [
             job_id
             for job_id in found
@@ -506,25 +492,21 @@ class JobRunner:
         ]
         if not lost:
             return
+        ended = update(JOBS).where(JOBS.c.job_id.in_(lost), JOBS.c.state.in_(under_way))
+        ended = ended.values(state=JobState.INTERRUPTED.value, message=SERVER_GONE, finished=now())
         with self._state.writing() as rows:
-            for row in rows.scalars(
-                select(JobRow).where(JobRow.job_id.in_(lost), JobRow.state.in_(under_way))
-            ):
-                row.state, row.message, row.finished = (
-                    JobState.INTERRUPTED.value,
-                    SERVER_GONE,
-                    now(),
-                )
-                self._lock(row.job_id).unlink(missing_ok=True)
+            for job_id in rows.scalars(ended.returning(JOBS.c.job_id)):
+                self._lock(job_id).unlink(missing_ok=True)
 
     def _lock(self, job_id: str) -> Path:
         return self._locks / f"{job_id}.lock"
 
 
-def _row(row: JobRow | None) -> JobRow:
-    if row is None:
+def _job(rows: Connection, job_id: str) -> JobView:
+    job = entry_of(rows, JOBS, job_id=job_id)
+    if job is None:
         raise RefusedError(404, "There is no such work.")
-    return row
+    return JobView.model_validate(job)
 
 
 def _end_sentence(code: int) -> str:

@@ -26,7 +26,7 @@ from weakspot.web.services.setup import ProjectSetup
 from weakspot.web.services.view import View
 from weakspot.web.services.workspace import Workspace, make_beside
 from weakspot.web.state.changes import (
-    NewChange,
+    Change,
     count_finished_jobs,
     keep_change,
     refuse_stale,
@@ -381,10 +381,8 @@ class Changing:
                 refuse_stale(self.parts.state, subject, self.seen)
             yield
 
-    def change(self, kind: str, subject: str, sentence: str, **data: Any) -> NewChange:
-        return NewChange(
-            kind=kind, subject=subject, sentence=sentence, by=self.person.name, data=data
-        )
+    def change(self, kind: str, subject: str, sentence: str, **data: Any) -> Change:
+        return Change(kind=kind, subject=subject, sentence=sentence, by=self.person.name, data=data)
 
     def note(self, kind: str, subject: str, sentence: str, **data: Any) -> None:
         """Write down what was done."""

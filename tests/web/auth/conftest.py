@@ -6,17 +6,17 @@ from datetime import timedelta
 
 import pytest
 from fastapi import FastAPI
+from sqlalchemy import insert
 from starlette.testclient import TestClient
 from tests.web.conftest import TOKEN
 
 from weakspot.project.project import Project
 from weakspot.web.application import create_app
 from weakspot.web.auth import login as entering
-from weakspot.web.auth.login import Rate
 from weakspot.web.jobs import JobRunner
 from weakspot.web.server_parts import ServerParts
 from weakspot.web.services.workspace import Workspace
-from weakspot.web.state.store import InviteRow, StateStore, now, token_hash
+from weakspot.web.state.store import INVITES, StateStore, now, token_hash
 from weakspot.web.state.studies import create_study
 
 INVITE = "the-token-of-an-invitation"
@@ -37,16 +37,18 @@ def invite(state) -> Callable[..., str]:
         *, role: str = "annotator", uses: int = 2, days: float = 1.0, token: str = INVITE
     ) -> str:
         study = create_study(state, title="Shapes", classes=["disc"], instructions="")
-        row = InviteRow(
+        row = insert(INVITES).values(
             invite_id=token,
             token_hash=token_hash(token),
             study_id=study.study_id,
             role=role,
             uses=uses,
+            uses_left=uses,
+            created=now(),
+            expires=now() + timedelta(days=days),
         )
-        row.uses_left, row.created, row.expires = uses, now(), now() + timedelta(days=days)
         with state.writing() as rows:
-            rows.add(row)
+            rows.execute(row)
         return study.study_id
 
     return make
@@ -68,7 +70,7 @@ def shared_app(tmp_path_factory) -> Iterator[FastAPI]:
         _light_parts(state, folder / "shapes") as parts,
         pytest.MonkeyPatch.context() as patch,
     ):
-        patch.setattr(entering, "TRIES", Rate(burst=1e6, a_second=1e6))
+        patch.setattr(entering, "TRIES", (1e6, 1e6))
         yield create_app(parts)
 
 

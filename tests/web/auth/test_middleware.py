@@ -4,15 +4,15 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from sqlalchemy import update
 from starlette.testclient import TestClient
 from tests.web.conftest import TOKEN, entered
 
 from weakspot.web.application import create_app
 from weakspot.web.auth import login, middleware
-from weakspot.web.auth.login import Rate
 from weakspot.web.auth.middleware import EVERYWHERE, LARGEST, complete_headers
 from weakspot.web.server_parts import ServerParts
-from weakspot.web.state.store import SessionRow, now
+from weakspot.web.state.store import SESSIONS, now
 
 
 def _said(path, headers=(), **changes):
@@ -112,7 +112,7 @@ def test_session__made_up_cookie__refused(nobody):
 def test_session__expired__refused(light_parts):
     inside = entered(TestClient(create_app(light_parts), base_url=HERE), TOKEN)
     with light_parts.state.writing() as rows:
-        rows.query(SessionRow).update({"expires": now() - timedelta(seconds=1)})
+        rows.execute(update(SESSIONS).values(expires=now() - timedelta(seconds=1)))
     assert _refusal(inside.get("/api/session"), 401)
     assert _refusal(inside.delete("/api/session"), 401)
 
@@ -191,7 +191,7 @@ def test_body__whole_character_written_in_halves__accepted(inside):
 
 
 def test_requests__too_many__have_to_wait(monkeypatch, light_parts):
-    monkeypatch.setattr(middleware, "REQUESTS", Rate(burst=3, a_second=0.01))
+    monkeypatch.setattr(middleware, "REQUESTS", (3, 0.01))
     client = entered(TestClient(create_app(light_parts), base_url=HERE), TOKEN)
     answers = [client.get("/api/session") for _ in range(4)]
     assert [answer.status_code for answer in answers] == [200, 200, 200, 429]
@@ -276,7 +276,7 @@ def test_bearer__owners_token__scripts_read_and_change_without_a_session(light_p
 
 
 def test_bearer__wrong_token_or_another_kind__nobody(light_parts, monkeypatch):
-    monkeypatch.setattr(login, "TRIES", Rate(burst=5, a_second=0.01))
+    monkeypatch.setattr(login, "TRIES", (5, 0.01))
     client = TestClient(create_app(light_parts), base_url="http://127.0.0.1:8765")
     for given in ("Bearer wrong", f"Basic {TOKEN}", "Bearer "):
         answer = client.get("/api/session", headers={"Authorization": given})

@@ -4,6 +4,7 @@ from sqlalchemy import func, select
 from weakspot.core.errors import ConfigError
 from weakspot.web.auth.login import (
     Sessions,
+    add_person,
     clean_name,
     has_owner_with_password,
     hash_password,
@@ -13,7 +14,7 @@ from weakspot.web.auth.login import (
     person_of_row,
     set_owner_password,
 )
-from weakspot.web.state.store import PersonRow, SessionRow, now
+from weakspot.web.state.store import PEOPLE, SESSIONS, Role
 
 
 def test_clean_name__what_cannot_be_seen__left_out():
@@ -43,13 +44,13 @@ def test_set_owner_password__changed__old_browsers_are_out(state):
         Sessions(state).open(rows, person_of_row(row))
     set_owner_password(state, "ada", "another one")
     with state.reading() as rows:
-        assert rows.scalar(select(func.count()).select_from(SessionRow)) == 0
-        assert rows.scalar(select(func.count()).select_from(PersonRow)) == 1
+        assert rows.scalar(select(func.count()).select_from(SESSIONS)) == 0
+        assert rows.scalar(select(func.count()).select_from(PEOPLE)) == 1
 
 
 def test_set_owner_password__name_of_an_annotator__said(state):
     with state.writing() as rows:
-        rows.add(PersonRow(person_id="p", name="Ada", login="ada", role="annotator", created=now()))
+        add_person(rows, name="Ada", login="ada", role=Role.ANNOTATOR)
     with pytest.raises(ConfigError, match="was invited"):
         set_owner_password(state, "Ada", "long enough")
 

@@ -4,13 +4,14 @@ import asyncio
 from datetime import timedelta
 
 import pytest
+from sqlalchemy import insert
 from starlette.testclient import TestClient
 from tests.web.async_calls import run_apart
 from tests.web.conftest import TOKEN, entered
 
 from weakspot.web.application import create_app
 from weakspot.web.services.slice_editing import slice_of
-from weakspot.web.state.store import ChangeRow, JobRow, now
+from weakspot.web.state.store import CHANGES, JOBS, now
 
 
 @pytest.fixture
@@ -88,11 +89,10 @@ def test_activity__page_by_page__nothing_is_left_out_and_nothing_comes_twice(own
             made = {"created": start + timedelta(minutes=number)}
             if number in (1, 4, 5, 7):
                 said = {"kind": "note", "subject": "it", "sentence": "Said.", "by": "Ann"}
-                rows.add(ChangeRow(**said, **made))
+                rows.execute(insert(CHANGES).values(**said, **made))
             else:
-                rows.add(
-                    JobRow(job_id=f"j{number}", kind="map", arguments={}, state="done", **made)
-                )
+                said = {"kind": "map", "arguments": {}, "state": "done"}
+                rows.execute(insert(JOBS).values(job_id=f"j{number}", **said, **made))
     whole = [one["item"] for one in owner.get("/api/activity").json()["done"]]
     assert len(whole) == 8
     for limit in (1, 2, 3, 4):

@@ -12,8 +12,9 @@ from urllib.parse import quote
 import psycopg
 import pytest
 
-from weakspot.web.state.store import Person, PersonRow, Role, StateStore, StudyRow, now
-from weakspot.web.state.studies import create_study
+from weakspot.web.auth.login import add_person
+from weakspot.web.state.store import Person, Role, StateStore
+from weakspot.web.state.studies import StudyView, create_study
 
 PROGRAMS = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
 
@@ -84,7 +85,7 @@ def state(url):
 
 
 @pytest.fixture
-def study(state) -> StudyRow:
+def study(state) -> StudyView:
     """An open study of two classes."""
     return create_study(state, title="Discs", classes=["disc", "square"], instructions="")
 
@@ -95,15 +96,7 @@ def somebody(state, study):
 
     def _somebody(name: str = "Ada", role: Role = Role.ANNOTATOR) -> Person:
         place = None if role is Role.OWNER else study.study_id
-        row = PersonRow(
-            person_id=secrets.token_urlsafe(8),
-            name=name,
-            role=role.value,
-            study_id=place,
-            created=now(),
-        )
         with state.writing() as rows:
-            rows.add(row)
-        return Person(person_id=row.person_id, name=name, role=role, study_id=place)
+            return add_person(rows, name=name, role=role, study_id=place)
 
     return _somebody

@@ -2,8 +2,9 @@
 
 import pytest
 
+from weakspot.web.auth.login import add_person
 from weakspot.web.problems import RefusedError
-from weakspot.web.state.store import Person, PersonRow, Role, StateStore, now
+from weakspot.web.state.store import Role, StateStore
 from weakspot.web.state.studies import (
     StudyOptions,
     agree,
@@ -29,21 +30,15 @@ def asked(state):
         state, title="x", classes=["a"], instructions="", options=options, attention="green"
     )
     with state.writing() as rows:
-        rows.add(
-            PersonRow(
-                person_id="p",
-                name="Ada",
-                role="annotator",
-                study_id=study.study_id,
-                created=now(),
-            )
+        ada = add_person(
+            rows, person_id="p", name="Ada", role=Role.ANNOTATOR, study_id=study.study_id
         )
-    return study, Person(person_id="p", name="Ada", role=Role.ANNOTATOR, study_id=study.study_id)
+    return study, ada
 
 
 def test_agree__twice__the_first_time_stays(state, asked):
     study, ada = asked
-    assert consent_of(state, ada, study.study_id).agreed == ""
+    assert consent_of(state, ada, study.study_id) == ("", None)
     first = agree(state, ada, study.study_id)
     assert agree(state, ada, study.study_id) == first
     assert consents_of(state, study.study_id) == {"p": first}
@@ -55,8 +50,8 @@ def test_answer_attention__first_answer_counts(state, asked, answer, passed):
     with pytest.raises(RefusedError):
         answer_attention(state, ada, study.study_id, answer)
     agree(state, ada, study.study_id)
-    assert answer_attention(state, ada, study.study_id, answer).attention is passed
-    assert answer_attention(state, ada, study.study_id, "green").attention is passed
+    assert answer_attention(state, ada, study.study_id, answer)[1] is passed
+    assert answer_attention(state, ada, study.study_id, "green")[1] is passed
 
 
 def test_agree__study_of_others__404(state, asked):

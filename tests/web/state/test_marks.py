@@ -4,7 +4,7 @@ import pytest
 
 from weakspot.web.problems import RefusedError
 from weakspot.web.services.workspace import MarkKind, NewMark
-from weakspot.web.state.changes import NewChange, changes_of, refuse_stale, version_of
+from weakspot.web.state.changes import Change, changes_of, refuse_stale, version_of
 from weakspot.web.state.marks import (
     MARKS,
     SharedState,
@@ -16,7 +16,7 @@ from weakspot.web.state.marks import (
 
 
 def _change(by="Ada", sentence="Marked."):
-    return NewChange(kind=MARKS, subject=MARKS, sentence=sentence, by=by)
+    return Change(kind=MARKS, subject=MARKS, sentence=sentence, by=by)
 
 
 def _label(*names):

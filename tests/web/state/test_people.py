@@ -5,15 +5,15 @@ import pytest
 from sqlalchemy import update
 
 from weakspot.web.problems import RefusedError
-from weakspot.web.state.store import ActivityRow, PersonRow, now
+from weakspot.web.state.store import ACTIVITY, PEOPLE, now
 from weakspot.web.state.studies import own_figures, report_activity, seconds_by_class
 
 
 def _came(state, person, *, ago: float) -> None:
     with state.writing() as rows:
         rows.execute(
-            update(PersonRow)
-            .where(PersonRow.person_id == person.person_id)
+            update(PEOPLE)
+            .filter_by(person_id=person.person_id)
             .values(created=now() - timedelta(seconds=ago))
         )
 
@@ -23,7 +23,7 @@ def test_report_activity__honest_stretches__add_up_by_class(state, study, somebo
     _came(state, ada, ago=100)
     assert report_activity(state, ada, study.study_id, seconds=15, class_title="disc") == 15
     with state.writing() as rows:
-        rows.execute(update(ActivityRow).values(created=now() - timedelta(seconds=20)))
+        rows.execute(update(ACTIVITY).values(created=now() - timedelta(seconds=20)))
     assert report_activity(state, ada, study.study_id, seconds=10, class_title="square") == 25
     assert seconds_by_class(state, study.study_id) == {
         (ada.person_id, "disc"): 15,

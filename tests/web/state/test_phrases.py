@@ -7,7 +7,7 @@ from sqlalchemy.exc import IntegrityError
 from weakspot.core.errors import DataError
 from weakspot.web.problems import RefusedError
 from weakspot.web.services.studies import PhraseFigures
-from weakspot.web.state.store import PersonRow, Role
+from weakspot.web.state.store import PEOPLE, Role
 from weakspot.web.state.studies import (
     keep_phrase,
     mark_accepted,
@@ -117,4 +117,4 @@ def test_person__with_phrases__cannot_be_deleted(state, study, somebody):
     ada = somebody()
     keep_phrase(state, ada, PhraseFigures(**SAID), study_id=study.study_id)
     with pytest.raises(IntegrityError), state.writing() as rows:
-        rows.execute(delete(PersonRow).where(PersonRow.person_id == ada.person_id))
+        rows.execute(delete(PEOPLE).filter_by(person_id=ada.person_id))

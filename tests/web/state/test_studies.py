@@ -4,7 +4,7 @@ import pytest
 
 from weakspot.core.errors import DataError
 from weakspot.web.problems import RefusedError
-from weakspot.web.state.store import InviteRow, Person, Role, token_hash
+from weakspot.web.state.store import INVITES, Person, Role, entry_of, token_hash
 from weakspot.web.state.studies import (
     create_study,
     finish_class,
@@ -83,10 +83,10 @@ def test_make_invite__kept__is_only_the_hash(state, study, somebody):
     made = make_invite(state, owner, study.study_id, role=Role.ANNOTATOR, uses=2, days=1)
     assert invites_of(state, owner, study.study_id) == [made.invite]
     with state.reading() as rows:
-        kept = rows.get(InviteRow, made.invite.invite_id)
+        kept = entry_of(rows, INVITES, invite_id=made.invite.invite_id)
     assert kept.token_hash == token_hash(made.token)
     assert (kept.uses, kept.uses_left, (kept.expires - kept.created).days) == (2, 2, 1)
-    assert kept.is_good
+    assert made.invite.is_good
 
 
 def test_revoke_invite__of_another_study__is_not_found(state, study, somebody):

@@ -7,6 +7,7 @@ from PIL import Image
 
 from weakspot.core.errors import ConfigError, StoreError
 from weakspot.project.project import Project
+from weakspot.web.auth.login import add_person
 from weakspot.web.services.workspace import Workspace
 from weakspot.web.state.store import StateStore
 from weakspot.web.static import MARKER, ExportRequest, export_static
@@ -174,14 +175,8 @@ def test_export__history_of_phrases_comes_from_a_copy_of_the_state(
 
 
 def _add_owner(state, person):
-    from weakspot.web.state.store import PersonRow, now
-
     with state.writing() as rows:
-        rows.add(
-            PersonRow(
-                person_id=person.person_id, name=person.name, role=person.role.value, created=now()
-            )
-        )
+        add_person(rows, person_id=person.person_id, name=person.name, role=person.role)
 
 
 def test_export__little_room__leaves_out_and_says_so(told_folder, built_pages, tmp_path):

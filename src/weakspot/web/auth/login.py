@@ -11,27 +11,28 @@ import time
 import unicodedata
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import cache
 
 from argon2 import PasswordHasher
 from argon2.exceptions import Argon2Error, InvalidHashError
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.orm import Session
 
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.web.auth.address import ServerAddress
 from weakspot.web.problems import RefusedError
+from weakspot.web.services.view import View
 from weakspot.web.state.store import (
-    InviteRow,
+    INVITES,
+    PEOPLE,
+    SESSIONS,
+    STUDIES,
+    Entry,
     Person,
-    PersonRow,
     Role,
-    SessionRow,
     StateStore,
-    StudyRow,
+    entry_of,
     now,
     token_hash,
 )
@@ -39,17 +40,8 @@ from weakspot.web.state.store import (
 MAX_BUCKETS = 20_000
 
 
-@dataclass(frozen=True, kw_only=True)
-class Rate:
-    """How often.
-
-    Args:
-        burst: requests at once.
-        a_second: requests a second in the long run.
-    """
-
-    burst: float
-    a_second: float
+Rate = tuple[float, float]
+"""How often: requests at once, and requests a second in the long run."""
 
 
 class Buckets:
@@ -61,7 +53,7 @@ class Buckets:
     """
 
     def __init__(self, rate: Rate, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._rate = rate
+        self._burst, self._a_second = rate
         self._clock = clock
         self._guard = threading.Lock()
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
@@ -71,18 +63,18 @@ class Buckets:
         with self._guard:
             left = self._now_left(key)
             if left < 1:
-                return max(1, math.ceil((1 - left) / self._rate.a_second))
+                return max(1, math.ceil((1 - left) / self._a_second))
             self._put(key, left - 1)
             return 0
 
     def give_back(self, key: str) -> None:
         """Put a request back that should not have counted."""
         with self._guard:
-            self._put(key, min(self._rate.burst, self._now_left(key) + 1))
+            self._put(key, min(self._burst, self._now_left(key) + 1))
 
     def _now_left(self, key: str) -> float:
-        left, since = self._left.get(key, (self._rate.burst, self._clock()))
-        return min(self._rate.burst, left + (self._clock() - since) * self._rate.a_second)
+        left, since = self._left.get(key, (self._burst, self._clock()))
+        return min(self._burst, left + (self._clock() - since) * self._a_second)
 
     def _put(self, key: str, left: float) -> None:
         self._left[key] = (left, self._clock())
@@ -200,18 +192,14 @@ def login_of(text: str) -> str:
     return unicodedata.normalize("NFKC", clean_name(text)).casefold()
 
 
-def person_by_login(rows: Session, text: str) -> PersonRow | None:
+def person_by_login(rows: Connection, text: str) -> Entry | None:
     login = login_of(text)
-    return (
-        rows.scalars(select(PersonRow).where(PersonRow.login == login)).one_or_none()
-        if login
-        else None
-    )
+    return entry_of(rows, PEOPLE, login=login) if login else None
 
 
 def has_owner_with_password(state: StateStore) -> bool:
     asked = select(func.count()).where(
-        PersonRow.role == Role.OWNER.value, PersonRow.password_hash.is_not(None)
+        PEOPLE.c.role == Role.OWNER.value, PEOPLE.c.password_hash.is_not(None)
     )
     with state.reading() as rows:
         return bool(rows.scalar(asked))
@@ -227,35 +215,40 @@ def set_owner_password(state: StateStore, name: str, password: str) -> str:
     if not login_of(shown):
         raise ConfigError("An owner needs a name.", where="--set-password", given=name)
     with state.writing() as rows:
-        row = person_by_login(rows, shown)
-        if row is None:
-            fresh = PersonRow(
-                person_id=secrets.token_urlsafe(12),
-                name=shown,
-                login=login_of(shown),
-                created=now(),
-            )
-            fresh.role, fresh.password_hash = Role.OWNER.value, kept
-            rows.add(fresh)
-        elif row.role != Role.OWNER.value:
+        known = person_by_login(rows, shown)
+        if known is None:
+            add_person(rows, name=shown, role=Role.OWNER, login=login_of(shown), password_hash=kept)
+        elif known.role != Role.OWNER.value:
             raise ConfigError(
                 "This name belongs to somebody who was invited.",
                 where="--set-password",
                 given=shown,
             )
         else:
-            row.password_hash = kept
-            rows.execute(delete(SessionRow).where(SessionRow.person_id == row.person_id))
+            own = {"person_id": known.person_id}
+            rows.execute(update(PEOPLE).filter_by(**own).values(password_hash=kept))
+            rows.execute(delete(SESSIONS).filter_by(**own))
     return shown
 
 
-def owner_row(rows: Session) -> PersonRow:
-    row = rows.get(PersonRow, OWNER_ID)
-    if row is None:
-        row = PersonRow(person_id=OWNER_ID, name=OWNER_NAME, role=Role.OWNER.value, created=now())
-        rows.add(row)
-        rows.flush()
-    return row
+def the_owner(rows: Connection) -> Person:
+    """Return the person who has the owner's token; made when they first come."""
+    known = entry_of(rows, PEOPLE, person_id=OWNER_ID)
+    if known is not None:
+        return person_of_row(known)
+    return add_person(rows, person_id=OWNER_ID, name=OWNER_NAME, role=Role.OWNER)
+
+
+def add_person(rows: Connection, *, role: Role, **fields: str | None) -> Person:
+    given = {"person_id": secrets.token_urlsafe(12), **fields, "role": role.value}
+    person = insert(PEOPLE).values(**given, created=now())
+    return person_of_row(rows.execute(person.returning(PEOPLE)).one())
+
+
+def person_of_row(row: Entry) -> Person:
+    return Person(
+        person_id=row.person_id, name=row.name, role=Role(row.role), study_id=row.study_id
+    )
 
 
 def _is_seen(character: str) -> bool:
@@ -268,19 +261,8 @@ REMEMBERED_SECONDS = 2.0
 MAX_REMEMBERED_SESSIONS = 4096
 
 
-@dataclass(frozen=True, kw_only=True)
-class OpenedSession:
-    """A new session.
-
-    Args:
-        token: for the cookie.
-        csrf_token: for the header of changing requests.
-        person: who signed in.
-    """
-
-    token: str
-    csrf_token: str
-    person: Person
+OpenedSession = tuple[str, Person]
+"""The token for the cookie, and who signed in."""
 
 
 def csrf_token_of(token: str) -> str:
@@ -303,19 +285,18 @@ class Sessions:
         self._guard = threading.Lock()
         self._remembered: dict[str, tuple[Person, float]] = {}
 
-    def open(self, rows: Session, person: Person) -> OpenedSession:
+    def open(self, rows: Connection, person: Person) -> OpenedSession:
         secret, today = secrets.token_urlsafe(32), now()
-        rows.execute(delete(SessionRow).where(SessionRow.expires < today))
-        rows.add(
-            SessionRow(
-                token_hash=token_hash(secret),
-                person_id=person.person_id,
-                created=today,
-                last_seen=today,
-                expires=today + LIFETIME,
-            )
+        rows.execute(delete(SESSIONS).where(SESSIONS.c.expires < today))
+        session = insert(SESSIONS).values(
+            token_hash=token_hash(secret),
+            person_id=person.person_id,
+            created=today,
+            last_seen=today,
+            expires=today + LIFETIME,
         )
-        return OpenedSession(token=secret, csrf_token=csrf_token_of(secret), person=person)
+        rows.execute(session)
+        return secret, person
 
     def recall(self, token: str) -> Person | None:
         """Return who a session's token belonged to a moment ago, without asking; good enough for reading."""
@@ -341,45 +322,29 @@ class Sessions:
         with self._guard:
             self._remembered.pop(key, None)
         with self._state.writing() as rows:
-            row = rows.get(SessionRow, key)
-            if row is None:
-                return False
-            rows.delete(row)
-        return True
+            return bool(rows.execute(delete(SESSIONS).filter_by(token_hash=key)).rowcount)
 
     def _look_up(self, key: str) -> Person | None:
         today = now()
         with self._state.reading() as rows:
-            row = rows.get(SessionRow, key)
+            row = entry_of(rows, SESSIONS, token_hash=key)
             if row is None or row.expires < today:
                 return None
-            found = rows.get(PersonRow, row.person_id)
-            last_seen = row.last_seen
-        if found is None:
+            person = entry_of(rows, PEOPLE, person_id=row.person_id)
+        if person is None:
             return None
-        if today - last_seen > SEEN_AGAIN_AFTER:
-            self._mark_seen(key, today)
-        return person_of_row(found)
-
-    def _mark_seen(self, key: str, today: datetime) -> None:
-        with self._state.writing() as rows:
-            row = rows.get(SessionRow, key)
-            if row is not None:
-                row.last_seen, row.expires = today, today + LIFETIME
-
-
-def person_of_row(row: PersonRow) -> Person:
-    return Person(
-        person_id=row.person_id, name=row.name, role=Role(row.role), study_id=row.study_id
-    )
+        if today - row.last_seen > SEEN_AGAIN_AFTER:
+            seen = update(SESSIONS).filter_by(token_hash=key)
+            with self._state.writing() as rows:
+                rows.execute(seen.values(last_seen=today, expires=today + LIFETIME))
+        return person_of_row(person)
 
 
 ASK_AGAIN = "Ask whoever sent it for a new one."
 TAKEN = "The name is taken."
 
 
-@dataclass(frozen=True, kw_only=True)
-class Invitation:
+class InvitationView(View):
     """What an invitation is to.
 
     Args:
@@ -393,7 +358,7 @@ class Invitation:
     role: Role
 
 
-def invitation_with(state: StateStore, token: str) -> Invitation:
+def invitation_with(state: StateStore, token: str) -> InvitationView:
     """Return what an invitation is to; it is not used up.
 
     Raises:
@@ -405,7 +370,7 @@ def invitation_with(state: StateStore, token: str) -> Invitation:
 
 def accept(
     state: StateStore, token: str, *, name: str, login: str | None, password: str | None
-) -> PersonRow:
+) -> Person:
     """Make the person who accepts an invitation; one use of it is gone, also if many accept at the same moment.
 
     Args:
@@ -422,33 +387,28 @@ def accept(
     shown = clean_name(name)
     if not shown:
         raise DataError("A name is needed.", where="name", fix="Say how you want to be called.")
-    person = PersonRow(person_id=secrets.token_urlsafe(12), name=shown, created=now())
+    own: dict[str, str] = {}
     if password:
-        person.login, person.password_hash = login_of(login or shown), hash_password(password)
+        own = {"login": login_of(login or shown), "password_hash": hash_password(password)}
     try:
         with state.writing() as rows:
-            return _accept(rows, token, person)
+            invite_id, invitation = _check_invitation(rows, token)
+            if own and person_by_login(rows, own["login"]) is not None:
+                raise RefusedError(
+                    409, TAKEN, fix="Choose another one, or sign in with your name and password."
+                )
+            used = update(INVITES).where(INVITES.c.invite_id == invite_id, INVITES.c.uses_left > 0)
+            if rows.execute(used.values(uses_left=INVITES.c.uses_left - 1)).rowcount != 1:
+                raise RefusedError(401, "This invitation is used up.", fix=ASK_AGAIN)
+            role, study_id = invitation.role, invitation.study_id
+            return add_person(rows, name=shown, role=role, study_id=study_id, **own)
     except IntegrityError as error:
         raise RefusedError(409, TAKEN, fix="Choose another one.") from error
 
 
-def _accept(rows: Session, token: str, person: PersonRow) -> PersonRow:
-    invite_id, invitation = _check_invitation(rows, token)
-    if person.login is not None and person_by_login(rows, person.login) is not None:
-        raise RefusedError(
-            409, TAKEN, fix="Choose another one, or sign in with your name and password."
-        )
-    used = update(InviteRow).where(InviteRow.invite_id == invite_id, InviteRow.uses_left > 0)
-    if rows.execute(used.values(uses_left=InviteRow.uses_left - 1)).rowcount != 1:  # type: ignore[attr-defined]
-        raise RefusedError(401, "This invitation is used up.", fix=ASK_AGAIN)
-    person.role, person.study_id = invitation.role.value, invitation.study_id
-    rows.add(person)
-    return person
-
-
-def _check_invitation(rows: Session, token: str) -> tuple[str, Invitation]:
-    invite = rows.query(InviteRow).filter(InviteRow.token_hash == token_hash(token)).one_or_none()
-    study = None if invite is None else rows.get(StudyRow, invite.study_id)
+def _check_invitation(rows: Connection, token: str) -> tuple[str, InvitationView]:
+    invite = entry_of(rows, INVITES, token_hash=token_hash(token))
+    study = None if invite is None else entry_of(rows, STUDIES, study_id=invite.study_id)
     if invite is None or study is None:
         raise RefusedError(
             401, "The invitation is invalid.", fix="Open the whole address that you were sent."
@@ -461,12 +421,12 @@ def _check_invitation(rows: Session, token: str) -> tuple[str, Invitation]:
         raise RefusedError(
             409, "The study of this invitation is closed.", fix="Ask whoever sent it."
         )
-    return invite.invite_id, Invitation(
+    return invite.invite_id, InvitationView(
         study_id=study.study_id, title=study.title, role=Role(invite.role)
     )
 
 
-TRIES = Rate(burst=10, a_second=10 / 60)
+TRIES = 10.0, 10 / 60
 
 
 class Login:
@@ -519,7 +479,7 @@ class Login:
                 fix="Open the newest address that `weakspot serve` printed.",
             )
         with self._state.writing() as rows:
-            opened = self.sessions.open(rows, person_of_row(owner_row(rows)))
+            opened = self.sessions.open(rows, the_owner(rows))
         self._tries.give_back(client)
         return opened
 
@@ -540,7 +500,7 @@ class Login:
         with self._guard:
             if self._owner is None:
                 with self._state.writing() as rows:
-                    self._owner = person_of_row(owner_row(rows))
+                    self._owner = the_owner(rows)
             return self._owner
 
     def sign_in_with_password(self, login: str, password: str, *, client: str) -> OpenedSession:
@@ -589,13 +549,13 @@ class Login:
         self._take_try(client)
         if self.is_read_only:
             raise RefusedError(403, "This server only shows things; nobody can join a study here.")
-        row = accept(self._state, token, name=name, login=login, password=password)
+        person = accept(self._state, token, name=name, login=login, password=password)
         with self._state.writing() as rows:
-            opened = self.sessions.open(rows, person_of_row(row))
+            opened = self.sessions.open(rows, person)
         self._tries.give_back(client)
         return opened
 
-    def invitation(self, token: str, *, client: str) -> Invitation:
+    def invitation(self, token: str, *, client: str) -> InvitationView:
         """Return what an invitation is to.
 
         Raises:

@@ -15,7 +15,7 @@ from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from weakspot.core.errors import WeakspotError
-from weakspot.web.auth.login import Buckets, Login, Rate, csrf_token_of
+from weakspot.web.auth.login import Buckets, Login, csrf_token_of
 from weakspot.web.problems import WORDS, Problem, RefusedError, problem_response, refusal
 from weakspot.web.state.store import Person, Role
 
@@ -166,8 +166,8 @@ HARMLESS = frozenset({"GET", "HEAD", "OPTIONS"})
 SIGN_IN_PATHS = frozenset({"/api/session", "/api/session/invitation"})
 OPEN_TO_ALL = frozenset({"/api/health"})
 OWN_SITE = frozenset({"same-origin", "none"})
-REQUESTS = Rate(burst=200, a_second=50)
-IMAGES = Rate(burst=4000, a_second=800)
+REQUESTS = 200.0, 50.0
+IMAGES = 4000.0, 800.0
 ASKING_AT_ONCE = 8
 FIRST_REFUSAL = 400
 

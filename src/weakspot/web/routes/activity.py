@@ -11,7 +11,6 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import StreamingResponse
 from pydantic import Field
-from sqlalchemy import select
 
 from weakspot.core.errors import DataError
 from weakspot.web.jobs import JobView
@@ -32,18 +31,19 @@ from weakspot.web.services.repair import current_repair, go_back_to
 from weakspot.web.services.slice_editing import give_names_back, swap_slices
 from weakspot.web.services.view import View
 from weakspot.web.state.changes import (
-    ChangeView,
+    UNDO,
+    Change,
     add_change,
     change_of,
     changes_of,
     mark_undone,
+    newest_change,
     version_of,
 )
 from weakspot.web.state.marks import MARKS, undo_marks
-from weakspot.web.state.store import ChangeRow, Role
+from weakspot.web.state.store import Role
 from weakspot.web.state.studies import open_or_close
 
-UNDO = "undo"
 Undo = Callable[[Changing, Mapping[str, Any]], None]
 
 
@@ -95,7 +95,7 @@ def undo(changing: Changing, change_id: int) -> None:
     Raises:
         RefusedError: 404 if there is none, 409 if it was undone or the same thing was changed since, with what was done.
     """
-    change, data = change_of(changing.parts.state, change_id)
+    change = change_of(changing.parts.state, change_id)
     if not can_undo(change.kind):
         raise DataError("This cannot be undone.", given=change.sentence)
     made = changing.change(UNDO, f"{UNDO} {change_id}", f"Undid: {change.sentence}")
@@ -105,35 +105,28 @@ def undo(changing: Changing, change_id: int) -> None:
         return
     with changing.parts.workspace.editing():
         # Another tab may have undone it while this one waited.
-        change, data = change_of(changing.parts.state, change_id)
-        _refuse_newer(changing, change, data)
-        UNDOS[change.kind](changing, data)
+        change = change_of(changing.parts.state, change_id)
+        _refuse_newer(changing, change)
+        UNDOS[change.kind](changing, change.data)
         with changing.parts.state.writing() as rows:
-            number = add_change(rows, made.model_copy(update={"subject": change.subject})).change_id
+            number = add_change(rows, made.model_copy(update={"subject": change.subject}))
             mark_undone(rows, change_id, number)
     changing.told(number)
 
 
-def _refuse_newer(changing: Changing, change: ChangeView, data: Mapping[str, Any]) -> None:
-    subjects = [change.subject, *data.get("subjects", [])]
-    asked = (
-        select(ChangeRow)
-        .where(
-            ChangeRow.subject.in_(subjects),
-            ChangeRow.change_id > change.change_id,
-            ChangeRow.undone_by.is_(None),
-            ChangeRow.kind != UNDO,
-        )
-        .order_by(ChangeRow.change_id.desc())
+def _refuse_newer(changing: Changing, change: Change) -> None:
+    newer = newest_change(
+        [change.subject, *change.data.get("subjects", [])],
+        after=change.change_id,
+        state=changing.parts.state,
+        is_lasting=True,
     )
-    with changing.parts.state.reading() as rows:
-        newer = rows.scalars(asked).first()
-        if newer is not None:
-            raise RefusedError(
-                409,
-                f"{newer.by} changed the same thing since: {newer.sentence}",
-                fix="Undo that first.",
-            )
+    if newer is not None:
+        raise RefusedError(
+            409,
+            f"{newer.by} changed the same thing since: {newer.sentence}",
+            fix="Undo that first.",
+        )
 
 
 router = APIRouter(prefix="/api", tags=["activity"])
@@ -211,10 +204,10 @@ def activity(
 def _time_of(parts: ServerParts, number: int | None) -> str:
     """Return when a change was made, down to which the page before told everything; empty if there is none."""
     found = [] if number is None else changes_of(parts.state, before=number + 1, limit=1)
-    return found[0].time if found and found[0].change_id == number else ""
+    return found[0].created if found and found[0].change_id == number else ""
 
 
-def _of_change(change: ChangeView) -> Done:
+def _of_change(change: Change) -> Done:
     is_undone = change.undone_by is not None
     subject, _, name = change.subject.partition(" ")
     links = {
@@ -229,7 +222,7 @@ def _of_change(change: ChangeView) -> Done:
         kind=change.kind,
         sentence=change.sentence,
         by=change.by,
-        time=change.time,
+        time=change.created,
         is_undone=is_undone,
         can_undo=not is_undone and can_undo(change.kind),
         link=links.get(subject, ""),

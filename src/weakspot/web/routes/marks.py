@@ -25,7 +25,7 @@ from weakspot.web.services.marks import (
     zip_marks,
 )
 from weakspot.web.services.view import INT32, View, pack
-from weakspot.web.services.workspace import Mark, NewMark
+from weakspot.web.services.workspace import Mark
 from weakspot.web.state.marks import (
     MARKS,
     ReadBack,
@@ -111,9 +111,8 @@ def marks_of_sample(
 @router.post("/marks")
 def add_mark(asked: MarkRequest, _person: Owner, parts: Parts, changing: ChangingNow) -> Marked:
     """Say something of samples: a wrong label, no use, a note, a tag. It counts nowhere until it is applied."""
-    said = check_mark(parts.workspace, asked)
+    mark = check_mark(parts.workspace, asked)
     rows = meant_rows(parts.workspace, asked)
-    mark = NewMark(kind=said.kind, labels=said.labels, text=said.text)
     sentence = f"Marked {spoken(parts.workspace, rows)}: {mark.words}"
     number = mark_samples(
         parts.state,

@@ -15,6 +15,7 @@ from weakspot.web.services.repair import (
     RepairOptions,
     RepairResults,
     changed_images,
+    chunks,
     current_repair,
     downloads,
     go_back_to,
@@ -83,10 +84,10 @@ def download(
     name: DownloadName, _person: Owner, parts: Parts, run: RunQuery = None
 ) -> StreamingResponse:
     """Return a file of the newest repair."""
-    found = open_download(parts.workspace, name, run)
+    stream, size = open_download(parts.workspace, name, run)
     headers = {
-        "Content-Disposition": f'attachment; filename="{found.name.value}"',
-        "Content-Length": str(found.size),
+        "Content-Disposition": f'attachment; filename="{name.value}"',
+        "Content-Length": str(size),
         "X-Content-Type-Options": "nosniff",
     }
-    return StreamingResponse(found.chunks(), media_type="application/octet-stream", headers=headers)
+    return StreamingResponse(chunks(stream), media_type="application/octet-stream", headers=headers)

@@ -3,7 +3,7 @@
 from fastapi import APIRouter, Request, Response
 from pydantic import Field
 
-from weakspot.web.auth.login import LIFETIME, Login, OpenedSession
+from weakspot.web.auth.login import LIFETIME, InvitationView, Login, OpenedSession, csrf_token_of
 from weakspot.web.auth.middleware import client_of
 from weakspot.web.problems import RefusedError
 from weakspot.web.server_parts import Anyone, HealthView, Parts, ServerParts, SignIn
@@ -38,20 +38,6 @@ class InvitationRequest(View):
     """An invitation that somebody wants to know more of."""
 
     invite: str = Field(max_length=MAX_TOKEN_LENGTH)
-
-
-class InvitationView(View):
-    """What an invitation is to.
-
-    Args:
-        study_id: the study.
-        title: its title.
-        role: what those who accept may do.
-    """
-
-    study_id: str
-    title: str
-    role: Role
 
 
 class PersonView(View):
@@ -104,24 +90,23 @@ def sign_in(
     entry: SignInRequest, parts: Parts, login: SignIn, request: Request, response: Response
 ) -> SessionView:
     """Sign in."""
-    opened = _open(login, entry, client_of(request.scope))
+    token, person = _open(login, entry, client_of(request.scope))
     response.set_cookie(
         login.address.cookie_name,
-        opened.token,
+        token,
         max_age=int(LIFETIME.total_seconds()),
         path=login.address.cookie_path,
         secure=login.address.is_secure,
         httponly=True,
         samesite="strict",
     )
-    return _view(parts, opened.person, opened.csrf_token)
+    return _view(parts, person, csrf_token_of(token))
 
 
 @router.post("/session/invitation")
 def invitation(asked: InvitationRequest, login: SignIn, request: Request) -> InvitationView:
     """Say what an invitation is to, without using it up."""
-    found = login.invitation(asked.invite, client=client_of(request.scope))
-    return InvitationView(study_id=found.study_id, title=found.title, role=found.role)
+    return login.invitation(asked.invite, client=client_of(request.scope))
 
 
 @router.get("/session/present")

@@ -3,7 +3,7 @@
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Response
-from pydantic import Field, StringConstraints
+from pydantic import Field
 
 from weakspot.core.errors import DataError
 from weakspot.web.jobs import JobView
@@ -19,8 +19,8 @@ from weakspot.web.server_parts import (
 )
 from weakspot.web.services.classes import class_list
 from weakspot.web.services.studies import (
-    StudyEntry,
     StudyTable,
+    StudyTableRow,
     ask_for_repairs,
     best_triples,
     repairs_of,
@@ -32,10 +32,11 @@ from weakspot.web.services.view import View
 from weakspot.web.state.store import Person, Role
 from weakspot.web.state.studies import (
     MAX_STRETCH,
+    ClassTitle,
     InviteView,
     MadeInviteView,
     Participant,
-    StudyOptions,
+    StudyPlan,
     StudyView,
     agree,
     answer_attention,
@@ -65,24 +66,15 @@ N_CLASSES = 4
 TABLE_FILE, TIMINGS_FILE = "study.csv", "timings.csv"
 StudyId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 InviteId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
-ClassTitle = Annotated[str, Field(max_length=1000)]
 
 
-class StudyRequest(View):
+class StudyRequest(StudyPlan):
     """A study to begin.
 
     Args:
-        title: what people call it.
-        classes: titles of its classes; the most promising ones if empty.
-        instructions: what those who take part read first.
-        options: how it is done.
         attention_answer: the right answer to its attention check.
     """
 
-    title: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
-    classes: list[ClassTitle] = Field(default=[], max_length=1000)
-    instructions: str = Field(default="", max_length=10_000)
-    options: StudyOptions = StudyOptions()
     attention_answer: str = Field(default="", max_length=500)
 
 
@@ -352,10 +344,10 @@ def promising_classes(parts: ServerParts) -> list[str]:
 
 def _progress(parts: ServerParts, person: Person, study_id: str) -> OwnProgress:
     seconds, n_phrases = own_figures(parts.state, person, study_id)
-    own = consent_of(parts.state, person, study_id)
+    agreed, attention = consent_of(parts.state, person, study_id)
     return OwnProgress(
-        agreed=own.agreed,
-        has_answered=own.attention is not None,
+        agreed=agreed,
+        has_answered=attention is not None,
         seconds=seconds,
         n_phrases=n_phrases,
         finished=finished_by(parts.state, person, study_id),
@@ -363,9 +355,9 @@ def _progress(parts: ServerParts, person: Person, study_id: str) -> OwnProgress:
     )
 
 
-def _entries(parts: ServerParts, person: Person, study_id: str) -> list[StudyEntry]:
+def _entries(parts: ServerParts, person: Person, study_id: str) -> list[StudyTableRow]:
     return [
-        StudyEntry(
+        StudyTableRow(
             person_id=person_id,
             person=one.by,
             is_accepted=one.slice_id is not None,
@@ -378,12 +370,11 @@ def _entries(parts: ServerParts, person: Person, study_id: str) -> list[StudyEnt
 def _table(parts: ServerParts, person: Person, study_id: str) -> StudyTable:
     entries = _entries(parts, person, study_id)
     groups = study_of(parts.state, person, study_id).options.groups
-    agreements = consents_of(parts.state, study_id)
     return study_table(
         entries,
         repairs_of(parts.workspace, study_id, groups=groups),
         seconds_by_class(parts.state, study_id),
-        {one: (found.agreed, found.attention) for one, found in agreements.items()},
+        consents_of(parts.state, study_id),
     )
 
 

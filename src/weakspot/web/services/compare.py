@@ -6,9 +6,8 @@ all samples that both were measured on.
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -286,12 +285,8 @@ MAX_VALUES = 10
 MIN_SHARE_GAP = 0.1
 
 
-class Belonging(StrEnum):
-    """Which of two slices an image belongs to."""
-
-    BOTH = "both"
-    FIRST = "first"
-    SECOND = "second"
+Belonging = Literal["both", "first", "second"]
+"""Which of two slices an image belongs to."""
 
 
 class SharedPart(View):
@@ -352,10 +347,10 @@ def slice_pair(
     samples = _looked_at(workspace, record)
     failed = np.zeros(len(samples.dataset), dtype=np.bool_)
     members = [_members(workspace, samples, one, failed) for one in (first, second)]
-    rows = {
-        Belonging.BOTH: np.flatnonzero(members[0] & members[1]),
-        Belonging.FIRST: np.flatnonzero(members[0] & ~members[1]),
-        Belonging.SECOND: np.flatnonzero(members[1] & ~members[0]),
+    rows: dict[Belonging, IntArray] = {
+        "both": np.flatnonzero(members[0] & members[1]),
+        "first": np.flatnonzero(members[0] & ~members[1]),
+        "second": np.flatnonzero(members[1] & ~members[0]),
     }
     n_either = sum(len(one) for one in rows.values())
     return SlicePair(
@@ -363,7 +358,7 @@ def slice_pair(
         tables=workspace.tables_key,
         first=slice_line(record, first),
         second=slice_line(record, second),
-        overlap=len(rows[Belonging.BOTH]) / n_either if n_either else None,
+        overlap=len(rows["both"]) / n_either if n_either else None,
         parts=tuple(_shared_part(workspace, which, found, failed) for which, found in rows.items()),
         values=_values(workspace, samples, *(np.flatnonzero(one) for one in members)),
         first_rule=first.rule.sentence,
@@ -437,7 +432,7 @@ def _texts(column: pa.ChunkedArray) -> list[str | None]:
 def _overlap_sentence(
     first: FailureSlice, second: FailureSlice, rows: dict[Belonging, IntArray]
 ) -> str:
-    both, alone, other = (len(rows[which]) for which in Belonging)
+    both, alone, other = (len(rows[which]) for which in ("both", "first", "second"))
     if first.class_name != second.class_name:
         return "They are of different classes, so they share no image."
     if not both:

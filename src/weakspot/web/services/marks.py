@@ -7,8 +7,9 @@ import csv
 import io
 import tempfile
 import zipfile
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Literal
@@ -36,7 +37,7 @@ from weakspot.web.services.images import (
 )
 from weakspot.web.services.samples import files_of, names_of
 from weakspot.web.services.view import View
-from weakspot.web.services.workspace import ALONE, Mark, MarkBook, MarkKind, Workspace
+from weakspot.web.services.workspace import ALONE, Mark, MarkBook, MarkKind, NewMark, Workspace
 
 MAX_MARKED = 20_000
 MAX_ROW = 2**53
@@ -61,16 +62,9 @@ class MeantSamples(View):
     query: ImageQuery | None = None
 
 
-class MarkRequest(MeantSamples):
-    """What is said of some samples.
+class MarkRequest(MeantSamples, NewMark):
+    """What is said of which samples."""
 
-    Args:
-        kind: what is said.
-        labels: the right labels, if the given one is wrong; empty if the right one is not known.
-        text: of a note or a tag.
-    """
-
-    kind: MarkKind
     labels: list[Annotated[str, Field(max_length=MAX_LABEL_LENGTH)]] = Field(
         default=[], max_length=MAX_LABELS
     )
@@ -122,8 +116,8 @@ def meant_rows(workspace: Workspace, meant: MeantSamples) -> IntArray:
     return rows
 
 
-def check_mark(workspace: Workspace, asked: MarkRequest) -> MarkRequest:
-    """Return what is said in a form in which it is kept.
+def check_mark(workspace: Workspace, asked: NewMark) -> NewMark:
+    """Return what is said in the form in which it is kept.
 
     Raises:
         DataError: if it names a class that is not there, several where there is one, or says nothing.
@@ -139,7 +133,7 @@ def check_mark(workspace: Workspace, asked: MarkRequest) -> MarkRequest:
         raise DataError(f"A {asked.kind.value} needs words.", where="text")
     if has_text and not asked.text.isprintable():
         raise DataError("Only words, in one line.", where="text")
-    return asked.model_copy(update={"labels": labels, "text": asked.text if has_text else ""})
+    return NewMark(kind=asked.kind, labels=labels, text=asked.text if has_text else "")
 
 
 def clean_text(text: str) -> str:
@@ -242,36 +236,9 @@ def zip_marks(project: Project, book: MarkBook, tool: MarkTool) -> bytes:
         return stream.getvalue()
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReadMark:
-    """What a file says of a sample.
-
-    Args:
-        row: which sample.
-        kind: what is said.
-        labels: the right labels.
-        text: of a note or a tag.
-    """
-
-    row: int
-    kind: MarkKind
-    labels: tuple[str, ...] = ()
-    text: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReadMarks:
-    """What a file says.
-
-    Args:
-        marks: of samples that are there, and that differ from the labels that they have.
-        n_same: lines that give a sample the label that it has.
-        n_unknown: lines about samples or classes that are not there.
-    """
-
-    marks: tuple[ReadMark, ...]
-    n_same: int
-    n_unknown: int
+ReadMarks = tuple[list[tuple[int, NewMark]], int, int]
+"""What a file says: rows with what is said of each that differs from their labels; lines that give a sample the label that it has;
+and lines about samples or classes that are not there."""
 
 
 def read_marks(dataset: Dataset, tool: MarkTool, source: Path) -> ReadMarks:
@@ -306,34 +273,34 @@ def _read_lines(dataset: Dataset, lines: list[dict[str, str]], source: Path) -> 
             fix="Give sample_id and right_label, as the download of marks has them.",
         )
     known = {name: row for row, name in enumerate(dataset.sample_ids())}
-    marks: list[ReadMark] = []
+    marks: list[tuple[int, NewMark]] = []
     n_same = n_unknown = 0
     for line in lines:
         row = known.get((line.get("sample_id") or line.get("id") or "").strip())
-        read = None if row is None else _mark_of(line, row)
+        read = _mark_of(line)
         if row is None or read is None or not set(read.labels) <= set(dataset.class_names):
             n_unknown += 1
         elif read.kind is MarkKind.LABEL and set(read.labels) == set(names_at(dataset, row) or ()):
             n_same += 1
         else:
-            marks.append(read)
-    return ReadMarks(marks=tuple(marks), n_same=n_same, n_unknown=n_unknown)
+            marks.append((row, read))
+    return marks, n_same, n_unknown
 
 
-def _mark_of(line: dict[str, str], row: int) -> ReadMark | None:
+def _mark_of(line: dict[str, str]) -> NewMark | None:
     """Return what a line says; of a table without a column for marks, the label is meant as the right one."""
     given = (line.get("mark") or "").strip().lower()
     right = line.get("right_label") if "right_label" in line else line.get("label")
-    labels = tuple(one for one in plain_cell(right or "").split(BETWEEN) if one)
+    labels = [one for one in plain_cell(right or "").split(BETWEEN) if one]
     text = clean_text(plain_cell(line.get("text") or ""))
     if given in ("", MarkKind.LABEL.value):
-        return ReadMark(row=row, kind=MarkKind.LABEL, labels=labels) if labels or given else None
+        return NewMark(kind=MarkKind.LABEL, labels=labels) if labels or given else None
     if given not in [kind.value for kind in MarkKind]:
         return None
     kind = MarkKind(given)
     if kind in ALONE:
-        return ReadMark(row=row, kind=kind)
-    return ReadMark(row=row, kind=kind, text=text) if text else None
+        return NewMark(kind=kind)
+    return NewMark(kind=kind, text=text) if text else None
 
 
 MAX_LISTED = 500
@@ -386,46 +353,39 @@ class MarksView(View):
 
 
 def marks_view(workspace: Workspace) -> MarksView:
-    """Return what people said of samples."""
-    book, found = workspace.shared.marks(), _look(workspace)
-    shown = sorted(found.lines, key=lambda one: (one.is_applied, one.file))
+    """Return what people said of samples, and what of it counts."""
+    book, (lines, left_out) = workspace.shared.marks(), _look(workspace)
+    shown = sorted(lines, key=lambda one: (one.is_applied, one.file))
     return MarksView(
         counts=book.counts(),
         tags=book.tags()[:MAX_LISTED],
         labels=shown[:MAX_LISTED],
-        n_waiting=sum(not one.is_applied for one in found.lines),
+        n_waiting=sum(not one.is_applied for one in lines),
         n_applied=len(workspace.project.store.corrections.read().entries),
-        n_without_right=found.n_without_right,
-        n_of_proof=found.n_of_proof,
-        n_gone=found.n_gone,
+        n_without_right=left_out["without right"],
+        n_of_proof=left_out["of proof"],
+        n_gone=left_out["gone"],
     )
 
 
-class _Found:
-    """What can be applied, and how much cannot."""
-
-    def __init__(self) -> None:
-        self.lines: list[MarkedLabel] = []
-        self.n_without_right = self.n_of_proof = self.n_gone = 0
-
-
-def _look(workspace: Workspace) -> _Found:
-    found, marked = _Found(), dict(_said(workspace))
+def _look(workspace: Workspace) -> tuple[list[MarkedLabel], Counter[str]]:
+    """Return what can be applied, and how many labels cannot, by why."""
+    lines, left_out, marked = [], Counter[str](), dict(_said(workspace))
     rows = _visible(workspace, marked)
     proving, corrected = _proving(workspace), workspace.project.store.corrections.read().by_sample()
     places = np.array(list(rows.values()), dtype=np.int64)
     names = dict(zip(rows, files_of(workspace, places), strict=True))
     for sample_id, mark in marked.items():
         if sample_id not in rows:
-            found.n_gone += sample_id not in corrected
+            left_out["gone"] += sample_id not in corrected
         elif mark.kind is MarkKind.LABEL and not mark.labels:
-            found.n_without_right += 1
+            left_out["without right"] += 1
         elif rows[sample_id] in proving:
-            found.n_of_proof += 1
+            left_out["of proof"] += 1
         else:
             label = names_at(workspace.samples.dataset, rows[sample_id])
-            found.lines.append(_line(sample_id, names[sample_id], label, mark))
-    return found
+            lines.append(_line(sample_id, names[sample_id], label, mark))
+    return lines, left_out
 
 
 def _visible(workspace: Workspace, sample_ids: Iterable[str]) -> dict[str, int]:
@@ -488,7 +448,7 @@ def apply_marks(workspace: Workspace, *, by: str) -> AppliedLabels:
         DataError: if there is nothing to apply.
     """
     with workspace.editing() as project:
-        waiting = [one for one in _look(workspace).lines if not one.is_applied]
+        waiting = [one for one in _look(workspace)[0] if not one.is_applied]
         if not waiting:
             raise DataError(
                 "There is nothing to apply.",

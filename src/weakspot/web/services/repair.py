@@ -9,19 +9,19 @@ import shutil
 import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path, PurePath
-from typing import IO, Annotated
+from typing import IO, Annotated, Self
 
 import numpy as np
 from pydantic import StringConstraints
 
-from weakspot.core.arrays import BoolArray, IntArray
+from weakspot.core.arrays import IntArray
 from weakspot.core.dataset import Split, Task
 from weakspot.core.errors import ConfigError, DataError, StoreError, WeakspotError
 from weakspot.core.registry import part_class, registered
-from weakspot.core.repairs import GroupKind, RepairArm, RepairResult
+from weakspot.core.repairs import GroupChange, GroupKind, RepairArm, RepairResult
 from weakspot.core.run import RunRecord
 from weakspot.models.files import read_head
 from weakspot.repair.bench import GROUP_METHODS
@@ -180,41 +180,52 @@ class RepairView(View):
     section: RepairSection
 
 
-class KeptSlice(View):
-    """What a repair did to a slice, by its present name."""
+class RightCounts(View):
+    """How often a classifier was right before and after a repair.
 
-    slice_id: str
+    Args:
+        title: of a slice, or of the repair as a whole: its strategy, as people read it.
+        n_samples: samples that were measured.
+        right_before: of them, right before.
+        right_after: of them, right after.
+    """
+
     title: str
     n_samples: int
     right_before: int
     right_after: int
 
+    @classmethod
+    def of(cls, change: GroupChange | None, **more: object) -> Self:
+        """Return the counts of what was measured; zeros if nothing was."""
+        names = ("n_samples", "right_before", "right_after")
+        counts = {name: 0 if change is None else getattr(change, name) for name in names}
+        return cls.model_validate(counts | more)
 
-class KeptRepairView(View):
+
+class KeptSlice(RightCounts):
+    """What a repair did to a slice, by its present name."""
+
+    slice_id: str
+
+
+class KeptRepairView(RightCounts):
     """One of all repairs of a run, in short, to compare them.
 
     Args:
         repair_id: which one.
         made: ISO 8601, UTC; empty if it is not known.
         is_current: whether it is the one that is shown and downloaded.
-        title: its strategy, as people read it.
         n_strategies: how many strategies were compared in it.
         slices: the slices it was made for.
-        n_samples: samples it was measured on.
-        right_before: of them, right before.
-        right_after: of them, right after.
         worse: what got worse, in words; empty if nothing was retrained.
     """
 
     repair_id: str
     made: str
     is_current: bool
-    title: str
     n_strategies: int
     slices: tuple[KeptSlice, ...]
-    n_samples: int
-    right_before: int
-    right_after: int
     worse: str
 
 
@@ -285,26 +296,21 @@ def _in_brief(
 ) -> KeptRepairView:
     first = repairs[0]
     overall = first.arms[0].change_of(GroupKind.OVERALL) if first.arms else None
-    changes = [(slice_id, first.change_of_slice(slice_id)) for slice_id in first.plan.slice_ids]
-    return KeptRepairView(
+    return KeptRepairView.of(
+        overall,
         repair_id=repair_id,
         made=made,
         is_current=is_current,
         title=arm_name(first.plan.repairer) if first.arms else "Rows to collect",
         n_strategies=len(repairs),
         slices=tuple(
-            KeptSlice(
+            KeptSlice.of(
+                first.change_of_slice(slice_id),
                 slice_id=slice_id,
                 title=titles.get(slice_id, slice_id),
-                n_samples=0 if change is None else change.n_samples,
-                right_before=0 if change is None else change.right_before,
-                right_after=0 if change is None else change.right_after,
             )
-            for slice_id, change in changes
+            for slice_id in first.plan.slice_ids
         ),
-        n_samples=0 if overall is None else overall.n_samples,
-        right_before=0 if overall is None else overall.right_before,
-        right_after=0 if overall is None else overall.right_after,
         worse=next(iter(worse_sentences(first.arms[0])), "") if first.arms else "",
     )
 
@@ -478,25 +484,11 @@ class DownloadsView(View):
     files: list[DownloadView]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Download:
-    """An opened file.
-
-    Args:
-        name: its name, of the fixed list.
-        size: bytes.
-        stream: its content; closed by whoever reads `chunks` to the end or stops.
-    """
-
-    name: DownloadName
-    size: int
-    stream: IO[bytes]
-
-    def chunks(self) -> Iterator[bytes]:
-        """Yield the content bit by bit, and close the file."""
-        with self.stream:
-            while part := self.stream.read(CHUNK_BYTES):
-                yield part
+def chunks(stream: IO[bytes]) -> Iterator[bytes]:
+    """Yield the content of a file bit by bit, and close it."""
+    with stream:
+        while part := stream.read(CHUNK_BYTES):
+            yield part
 
 
 def downloads(workspace: Workspace, run_id: str | None = None) -> DownloadsView:
@@ -521,8 +513,10 @@ def downloads(workspace: Workspace, run_id: str | None = None) -> DownloadsView:
     return DownloadsView(run_id=record.run_id, files=files)
 
 
-def open_download(workspace: Workspace, name: DownloadName, run_id: str | None = None) -> Download:
-    """Open a file of a run's newest repair.
+def open_download(
+    workspace: Workspace, name: DownloadName, run_id: str | None = None
+) -> tuple[IO[bytes], int]:
+    """Open a file of a run's newest repair and return it with its size; it is closed by reading its `chunks`.
 
     Raises:
         StoreError: if the run has none of that name.
@@ -536,7 +530,7 @@ def open_download(workspace: Workspace, name: DownloadName, run_id: str | None =
     stream = _zip(place) if place.is_dir() else place.open("rb")
     size = stream.seek(0, 2)
     stream.seek(0)
-    return Download(name=name, size=size, stream=stream)
+    return stream, size
 
 
 def _place(workspace: Workspace, record: RunRecord, name: DownloadName) -> Path | None:
@@ -614,31 +608,24 @@ def changed_images(workspace: Workspace, run_id: str | None = None) -> ChangedIm
     if record is None or not record.repairs or record.repairs[0].head_file is None:
         return nothing
     try:
-        changes = _changes(workspace, record)
+        changed = _changed_rows(workspace, record)
     except WeakspotError as error:
         return nothing.model_copy(update={"note": error.what})
-    if changes is None:
+    if changed is None:
         return nothing
+    right_now, broken = changed
     return ChangedImages(
         tables=workspace.tables_key,
         half=workspace.discovery.name,
-        n_right_now=int(changes.right_now.sum()),
-        n_broken=int(changes.broken.sum()),
-        right_now=tuple(list_images(workspace, changes.rows[changes.right_now][:MAX_SHOWN])),
-        broken=tuple(list_images(workspace, changes.rows[changes.broken][:MAX_SHOWN])),
+        n_right_now=len(right_now),
+        n_broken=len(broken),
+        right_now=tuple(list_images(workspace, right_now[:MAX_SHOWN])),
+        broken=tuple(list_images(workspace, broken[:MAX_SHOWN])),
     )
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Changes:
-    """Rows, members of repaired slices first, and what became of each [n]."""
-
-    rows: IntArray
-    right_now: BoolArray
-    broken: BoolArray
-
-
-def _changes(workspace: Workspace, record: RunRecord) -> _Changes | None:
+def _changed_rows(workspace: Workspace, record: RunRecord) -> tuple[IntArray, IntArray] | None:
+    """Return rows that are right now and rows that are broken, members of repaired slices first."""
     samples = workspace.samples_for(record)
     dataset = samples.dataset
     if dataset.task is not Task.SINGLE_LABEL or FEATURES not in samples.spaces:
@@ -658,9 +645,8 @@ def _changes(workspace: Workspace, record: RunRecord) -> _Changes | None:
         if slice_id in known:
             inside[known[slice_id].members(samples.only(rows))] = True
     order = np.argsort(~inside[rows], kind="stable")
-    return _Changes(
-        rows=rows[order], right_now=(before & ~after)[order], broken=(~before & after)[order]
-    )
+    rows, before, after = rows[order], before[order], after[order]
+    return rows[before & ~after], rows[~before & after]
 
 
 class RepairOnSample(View):
@@ -705,42 +691,31 @@ def repairs_on_sample(workspace: Workspace, row: int) -> RepairsOnSample:
         or not bool(samples.has_embeddings(FEATURES, here)[0])
     ):
         return nothing
-    found = [
-        one
-        for repair_id, strategy, made, file in _layers(workspace, record)
-        if (one := _on_sample(workspace, row, (repair_id, strategy, made), file, record))
-    ]
-    return RepairsOnSample(repairs=tuple(found))
+    found = [_on_sample(workspace, record, row, *layer) for layer in _layers(workspace, record)]
+    return RepairsOnSample(repairs=tuple(one for one in found if one is not None))
 
 
 def _layers(workspace: Workspace, record: RunRecord) -> list[tuple[str, str, str, Path]]:
     """Return id, strategy, time and layer of every repair, the one in use first, then the newest."""
+    kept = sorted(record.earlier_repairs, key=lambda one: one.made, reverse=True)
+    every = [(current_id(record), record.repaired, record.repairs, HEAD.name)]
+    every += [(one.repair_id, one.made, one.repairs, head_name(one.repair_id)) for one in kept]
     folder = workspace.project.store.runs.run_folder(record.run_id)
-    listed = []
-    if record.repairs:
-        listed.append(
-            (
-                current_id(record),
-                record.repairs[0].plan.repairer,
-                record.repaired,
-                folder / HEAD.name,
-            )
-        )
-    listed += [
-        (
-            kept.repair_id,
-            kept.repairs[0].plan.repairer,
-            kept.made,
-            folder / head_name(kept.repair_id),
-        )
-        for kept in sorted(record.earlier_repairs, key=lambda one: one.made, reverse=True)
-        if kept.repairs
+    return [
+        (repair_id, repairs[0].plan.repairer, made, folder / name)
+        for repair_id, made, repairs, name in every
+        if repairs and (folder / name).is_file()
     ]
-    return [one for one in listed if one[3].is_file()]
 
 
 def _on_sample(
-    workspace: Workspace, row: int, which: tuple[str, str, str], file: Path, record: RunRecord
+    workspace: Workspace,
+    record: RunRecord,
+    row: int,
+    repair_id: str,
+    strategy: str,
+    made: str,
+    file: Path,
 ) -> RepairOnSample | None:
     samples, here = workspace.samples, np.array([row])
     dataset = samples.dataset
@@ -760,7 +735,6 @@ def _on_sample(
     except WeakspotError:
         return None
     code = int(np.argmax(probabilities[0]))
-    repair_id, strategy, made = which
     return RepairOnSample(
         repair_id=repair_id,
         strategy=strategy,

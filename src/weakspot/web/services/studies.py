@@ -77,25 +77,6 @@ class StoredPhrase(PhraseFigures):
     created: Moment
 
 
-class StudyEntry(StoredPhrase):
-    """A phrase of a study.
-
-    Args:
-        person_id: whose it is.
-        person: their name.
-        is_accepted: whether it became a slice.
-    """
-
-    person_id: str
-    person: str
-    is_accepted: bool
-
-    @property
-    def triple(self) -> Triple:
-        """Return what a repair depends on."""
-        return self.class_title, self.phrase, self.threshold
-
-
 class RepairFigures(View):
     """What repairing by one phrase did, on test samples.
 
@@ -136,19 +117,30 @@ class GivenFigures(View):
     given_change_high: float | None = None
 
 
-class StudyTableRow(GivenFigures, StudyEntry):
-    """A phrase with what repairing by it did: nulls if that was not worked out.
+class StudyTableRow(GivenFigures, StoredPhrase):
+    """A phrase of a study with what repairing by it did: nulls if that was not worked out.
 
     Args:
+        person_id: whose it is.
+        person: their name.
+        is_accepted: whether it became a slice.
         agreed: when this person agreed to take part; empty if nobody was asked.
         attention: whether they passed the attention check; null if it was not asked or answered.
     """
 
+    person_id: str
+    person: str
+    is_accepted: bool
     worst_before: float | None = None
     worst_after: float | None = None
     note: str = ""
     agreed: str = ""
     attention: bool | None = None
+
+    @property
+    def triple(self) -> Triple:
+        """Return what a repair depends on."""
+        return self.class_title, self.phrase, self.threshold
 
 
 class Spread(View):
@@ -203,7 +195,7 @@ class StudyTable(View):
 
 
 def study_table(
-    entries: Sequence[StudyEntry],
+    entries: Sequence[StudyTableRow],
     repairs: Mapping[Triple, RepairFigures],
     seconds: Mapping[tuple[str, str], float],
     agreements: Mapping[str, tuple[str, bool | None]] | None = None,
@@ -211,35 +203,33 @@ def study_table(
     """Return the table of a study.
 
     Args:
-        agreements: when everybody agreed, and whether they passed the attention check, by person.
-        entries: the phrases, oldest first.
+        entries: the phrases, oldest first, without what repairs did.
         repairs: what repairing by some of them did.
         seconds: time by person and class.
+        agreements: when everybody agreed, and whether they passed the attention check, by person.
     """
     names = _different_names(entries)
     rows = []
     for entry in entries:
-        repair = repairs.get(entry.triple)
-        figures = {} if repair is None else repair.model_dump(exclude={"given"})
-        if repair is not None and repair.given is not None:
-            figures |= repair.given.model_dump()
         agreed, attention = (agreements or {}).get(entry.person_id, ("", None))
-        figures |= {"agreed": agreed, "attention": attention}
-        rows.append(
-            StudyTableRow(**{**entry.model_dump(), "person": names[entry.person_id], **figures})
-        )
+        figures = {"person": names[entry.person_id], "agreed": agreed, "attention": attention}
+        if repair := repairs.get(entry.triple):
+            figures |= repair.model_dump(exclude={"given"})
+            figures |= repair.given.model_dump() if repair.given is not None else {}
+        rows.append(entry.model_copy(update=figures))
     return StudyTable(rows=rows, summary=_summary(rows, seconds))
 
 
-def best_triples(entries: Sequence[StudyEntry]) -> list[Triple]:
+def best_triples(entries: Sequence[StudyTableRow]) -> list[Triple]:
     """Return the best phrase of every person and class, each once; the earlier of two that are equally good."""
     return list(dict.fromkeys(entry.triple for entry in _best(entries).values()))
 
 
 def table_csv(table: StudyTable) -> bytes:
     """Return the rows as CSV whose texts no spreadsheet takes for formulas; numbers stay numbers."""
-    columns = [name for name in StudyTableRow.model_fields if name != "person_id"]
-    columns.sort(key=lambda name: name != "person")
+    first = ["person", *StoredPhrase.model_fields, "is_accepted"]
+    more = [name for name in StudyTableRow.model_fields if name not in (*first, "person_id")]
+    columns = [*first, *more]
     rows = [[_cell(getattr(row, name)) for name in columns] for row in table.rows]
     return csv_text(columns, rows).encode("utf-8-sig")
 
@@ -250,8 +240,8 @@ def timings_csv(stretches: Sequence[tuple[str, str, float, str]]) -> bytes:
     return csv_text(["person", "class_title", "seconds", "ended"], rows).encode("utf-8-sig")
 
 
-def _best(entries: Sequence[StudyEntry]) -> dict[tuple[str, str], StudyEntry]:
-    best: dict[tuple[str, str], StudyEntry] = {}
+def _best(entries: Sequence[StudyTableRow]) -> dict[tuple[str, str], StudyTableRow]:
+    best: dict[tuple[str, str], StudyTableRow] = {}
     for entry in entries:
         place = entry.person_id, entry.class_title
         if place not in best or _rank(entry) > _rank(best[place]):
@@ -259,7 +249,7 @@ def _best(entries: Sequence[StudyEntry]) -> dict[tuple[str, str], StudyEntry]:
     return best
 
 
-def _rank(entry: StudyEntry) -> tuple[bool, float, float]:
+def _rank(entry: StudyTableRow) -> tuple[bool, float, float]:
     """Return how good a phrase is: what was accepted goes first, then what holds on other samples than it was chosen on."""
     held_out, own = entry.held_out_score, entry.score
     return entry.is_accepted, -1.0 if held_out is None else held_out, -1.0 if own is None else own
@@ -268,9 +258,7 @@ def _rank(entry: StudyEntry) -> tuple[bool, float, float]:
 def _summary(
     rows: Sequence[StudyTableRow], seconds: Mapping[tuple[str, str], float]
 ) -> StudySummary:
-    best = {
-        place: entry for place, entry in _best(rows).items() if isinstance(entry, StudyTableRow)
-    }
+    best = _best(rows).values()
     return StudySummary(
         n_people=len({row.person_id for row in rows}),
         n_phrases=len(rows),
@@ -278,11 +266,9 @@ def _summary(
         best_score=Spread.of(_largest(rows, "score")),
         best_held_out_score=Spread.of(_largest(rows, "held_out_score")),
         minutes=Spread.of([total / 60 for total in seconds.values() if total > 0]),
-        worst_after=Spread.of(
-            [row.worst_after for row in best.values() if row.worst_after is not None]
-        ),
-        given_worst_after=Spread.of(_known([row.given_worst_after for row in best.values()])),
-        given_gap_after=Spread.of(_known([row.given_gap_after for row in best.values()])),
+        worst_after=Spread.of(_known([row.worst_after for row in best])),
+        given_worst_after=Spread.of(_known([row.given_worst_after for row in best])),
+        given_gap_after=Spread.of(_known([row.given_gap_after for row in best])),
         n_by_source=dict(Counter(row.source for row in rows)),
     )
 
@@ -301,7 +287,7 @@ def _largest(rows: Sequence[StudyTableRow], name: str) -> list[float]:
     return list(found.values())
 
 
-def _different_names(entries: Sequence[StudyEntry]) -> dict[str, str]:
+def _different_names(entries: Sequence[StudyTableRow]) -> dict[str, str]:
     """Return a name for everybody, numbered where several have the same."""
     people = dict.fromkeys((entry.person_id, entry.person) for entry in entries)
     names: dict[str, str] = {}
@@ -352,13 +338,14 @@ def repairs(
     """Retrain by every phrase of a study that was asked for and was not repaired yet."""
     asked, groups = _read_asked(project, study)
     workspace = Workspace(project)
-    journal = _Journal(project, study, _key(workspace, groups))
-    missing = [triple for triple in asked if triple not in journal.known]
+    key, known = _key(workspace, groups), repairs_of(workspace, study, groups=groups)
+    missing = [triple for triple in asked if triple not in known]
     bench: RepairBench | None = None
     for number, triple in enumerate(missing):
         progress(STAGE, number, len(missing))
         bench = bench or _bench(workspace, groups)
-        journal.add(triple, _figures(workspace, bench, triple))
+        figures = _figures(workspace, bench, triple).model_dump(mode="json")
+        _keep(_journal(project, study), {"key": key, "triple": triple, "figures": figures})
     progress(STAGE, len(missing), len(missing))
     return {"study": study, "n_phrases": len(asked), "n_repaired": len(missing)}
 
@@ -366,48 +353,37 @@ def repairs(
 def repairs_of(
     workspace: Workspace, study: str, *, groups: str = ""
 ) -> dict[Triple, RepairFigures]:
-    """Return what repairing by phrases of a study did, for the samples and settings that the project has now."""
-    if not (_folder(workspace.project) / f"{study}.jsonl").exists():
-        return {}
-    return _Journal(workspace.project, study, _key(workspace, groups)).known
-
-
-class _Journal:
-    """Results of one study, one line each; lines of other samples or settings are passed over."""
-
-    def __init__(self, project: Project, study: str, key: str) -> None:
-        self._path = _folder(project) / f"{study}.jsonl"
-        self._key = key
-        self.known: dict[Triple, RepairFigures] = {}
-        for line in (
-            self._path.read_text(encoding="utf-8").splitlines() if self._path.exists() else []
-        ):
-            self._take(line)
-
-    def add(self, triple: Triple, figures: RepairFigures) -> None:
-        """Write a result, and be sure that it is on disk; a line that a kill cut off before is ended first."""
-        entry = json.dumps(
-            {"key": self._key, "triple": triple, "figures": figures.model_dump(mode="json")}
-        )
-        with self._path.open("a+b") as stream:
-            if stream.tell():
-                stream.seek(-1, os.SEEK_END)
-                entry = entry if stream.read(1) == b"\n" else f"\n{entry}"
-            stream.write(f"{entry}\n".encode())
-            stream.flush()
-            os.fsync(stream.fileno())
-        self.known[triple] = figures
-
-    def _take(self, line: str) -> None:
+    """Return what repairing by phrases of a study did; lines of other samples or settings are passed over."""
+    path = _journal(workspace.project, study)
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    key, known = _key(workspace, groups) if lines else "", dict[Triple, RepairFigures]()
+    for line in lines:
         try:
             entry = json.loads(line)
             title, phrase, threshold = entry["triple"]
-            if entry["key"] == self._key:
-                self.known[title, phrase, threshold] = RepairFigures.model_validate(
-                    entry["figures"]
-                )
+            if entry["key"] == key:
+                figures = RepairFigures.model_validate(entry["figures"])
+                known[title, phrase, threshold] = figures
         except (ValueError, KeyError, TypeError):
-            return
+            continue
+    return known
+
+
+def _journal(project: Project, study: str) -> Path:
+    """Return the file of what repairs by phrases of a study did, a line each."""
+    return _folder(project) / f"{study}.jsonl"
+
+
+def _keep(path: Path, entry: dict[str, object]) -> None:
+    """Write a line, and be sure that it is on disk; one that a kill cut off before is ended first."""
+    text = json.dumps(entry)
+    with path.open("a+b") as stream:
+        if stream.tell():
+            stream.seek(-1, os.SEEK_END)
+            text = text if stream.read(1) == b"\n" else f"\n{text}"
+        stream.write(f"{text}\n".encode())
+        stream.flush()
+        os.fsync(stream.fileno())
 
 
 def _folder(project: Project) -> Path:

@@ -2,13 +2,13 @@
 
 from alembic import context
 
-from weakspot.web.state.store import Table
+from weakspot.web.state.store import METADATA
 
 
 def run_migrations() -> None:
     """Bring the database to the newest tables inside one transaction."""
     connection = context.config.attributes["connection"]
-    context.configure(connection=connection, target_metadata=Table.metadata, render_as_batch=True)
+    context.configure(connection=connection, target_metadata=METADATA, render_as_batch=True)
     with context.begin_transaction():
         context.run_migrations()
 

@@ -2,17 +2,16 @@
 
 import hashlib
 import threading
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
-from sqlalchemy import Select, delete, func, select
-from sqlalchemy.orm import Session
+from sqlalchemy import Connection, delete, func, insert, select, update
 
 from weakspot.core.dataset import Task
 from weakspot.web.problems import RefusedError
 from weakspot.web.services.images import visible_samples
-from weakspot.web.services.marks import MarkTool, ReadMark, read_marks
+from weakspot.web.services.marks import MarkTool, read_marks
 from weakspot.web.services.view import View
 from weakspot.web.services.workspace import (
     ALONE,
@@ -23,12 +22,14 @@ from weakspot.web.services.workspace import (
     Shared,
     Workspace,
 )
-from weakspot.web.state.changes import NewChange, add_change, conflict, mark_undone
-from weakspot.web.state.store import ChangeRow, MarkRow, SelectionRow, StateStore, now
+from weakspot.web.state.changes import Change, add_change, conflict, find_change, mark_undone
+from weakspot.web.state.store import CHANGES, SELECTIONS, Entry, StateStore, entry_of, now
+from weakspot.web.state.store import MARKS as TABLE
 from weakspot.web.state.studies import storable
 
 MARKS = "marks"
 AT_ONCE = 5000
+Value = TypeVar("Value", int, str)
 MAX_SELECTIONS = 1000
 
 
@@ -46,7 +47,7 @@ class SharedState(Shared):
 
     def marks(self) -> MarkBook:
         with self._state.reading() as rows:
-            newest = select(func.max(ChangeRow.change_id)).where(ChangeRow.subject == MARKS)
+            newest = select(func.max(CHANGES.c.change_id)).where(CHANGES.c.subject == MARKS)
             version = rows.scalar(newest) or 0
             with self._guard:
                 if self._book.version != version:
@@ -55,8 +56,9 @@ class SharedState(Shared):
 
     def selection(self, selection_id: str) -> list[str] | None:
         with self._state.reading() as rows:
-            row = rows.get(SelectionRow, storable(selection_id, where="selection"))
-            return None if row is None else [str(one) for one in row.samples.get("ids", [])]
+            name = storable(selection_id, where="selection")
+            entry = entry_of(rows, SELECTIONS, selection_id=name)
+            return None if entry is None else [str(one) for one in entry.samples.get("ids", [])]
 
 
 def keep_selection(state: StateStore, sample_ids: Sequence[str]) -> str:
@@ -64,12 +66,12 @@ def keep_selection(state: StateStore, sample_ids: Sequence[str]) -> str:
     ids = sorted(set(sample_ids))
     name = hashlib.sha256("\n".join(ids).encode()).hexdigest()[:16]
     with state.writing() as rows:
-        if rows.get(SelectionRow, name) is None:
-            rows.add(SelectionRow(selection_id=name, samples={"ids": ids}, created=now()))
-            rows.flush()
-            newest = select(SelectionRow.selection_id).order_by(SelectionRow.created.desc())
+        if entry_of(rows, SELECTIONS, selection_id=name) is None:
+            fields = {"selection_id": name, "samples": {"ids": ids}, "created": now()}
+            rows.execute(insert(SELECTIONS).values(**fields))
+            newest = select(SELECTIONS.c.selection_id).order_by(SELECTIONS.c.created.desc())
             kept = list(rows.scalars(newest.limit(MAX_SELECTIONS)))
-            rows.execute(delete(SelectionRow).where(SelectionRow.selection_id.not_in(kept)))
+            rows.execute(delete(SELECTIONS).where(SELECTIONS.c.selection_id.not_in(kept)))
     return name
 
 
@@ -78,7 +80,7 @@ def mark_samples(
     sample_ids: Sequence[str],
     mark: NewMark,
     *,
-    change: NewChange,
+    change: Change,
     seen: int | None,
 ) -> int:
     """Say something of samples, in one step, and return the number of the change.
@@ -96,29 +98,36 @@ def mark_samples(
         RefusedError: 409 if somebody said something else meanwhile.
     """
     with state.writing() as rows:
-        number = add_change(rows, change).change_id
+        number = add_change(rows, change)
         add_marks(rows, sample_ids, mark, number=number, seen=seen)
         return number
 
 
 def add_marks(
-    rows: Session, sample_ids: Sequence[str], mark: NewMark, *, number: int, seen: int | None = None
+    rows: Connection,
+    sample_ids: Sequence[str],
+    mark: NewMark,
+    *,
+    number: int,
+    seen: int | None = None,
 ) -> None:
-    """Say something of samples inside a session, as part of a change that was written down."""
-    is_alone = mark.kind in ALONE
-    said = list(_rows_of(rows, sample_ids))
-    if is_alone and seen is not None:
-        _refuse_newer(rows, said, mark, seen)
-    has_it = {row.sample_id for row in said if _is_same(row, mark)}
-    for row in said:
-        if is_alone and row.kind in ALONE and row.sample_id not in has_it:
-            row.removed_by = number
-    fields = {"kind": mark.kind.value, "text": storable(mark.text, where="text")}
-    rows.add_all(
-        MarkRow(sample_id=one, labels={"names": list(mark.labels)}, change_id=number, **fields)
+    """Say something of samples inside a transaction, as part of a change that was written down."""
+    said = list(_marks_of(rows, sample_ids))
+    has_it = {one.sample_id for one in said if _is_same(one, mark)}
+    if mark.kind in ALONE:
+        replaced = [one for one in said if one.kind in ALONE and not _is_same(one, mark)]
+        _refuse_newer(rows, replaced, seen)
+        gone = [one.mark_id for one in replaced if one.sample_id not in has_it]
+        for some in _pieces(gone):
+            rows.execute(update(TABLE).where(TABLE.c.mark_id.in_(some)).values(removed_by=number))
+    said_now = {"kind": mark.kind.value, "text": storable(mark.text, where="text")}
+    added = [
+        {"sample_id": one, "labels": {"names": list(mark.labels)}, "change_id": number, **said_now}
         for one in dict.fromkeys(sample_ids)
         if one not in has_it
-    )
+    ]
+    if added:
+        rows.execute(insert(TABLE), added)
 
 
 def take_back(
@@ -127,109 +136,97 @@ def take_back(
     *,
     kind: MarkKind | None,
     text: str | None,
-    change: NewChange,
+    change: Change,
 ) -> tuple[int, int]:
     """Take marks of samples back: all, or of one kind, or one tag; return the number of the change and how many there were."""
+    meant = {"kind": kind and kind.value, "text": text}
+    taken = update(TABLE).filter_by(**{name: one for name, one in meant.items() if one is not None})
     with state.writing() as rows:
-        number = add_change(rows, change).change_id
-        meant = [
-            row
-            for row in _rows_of(rows, sample_ids)
-            if (kind is None or row.kind == kind.value) and (text is None or row.text == text)
-        ]
-        for row in meant:
-            row.removed_by = number
-        return number, len(meant)
+        number = add_change(rows, change)
+        n_taken = 0
+        for some in _pieces(sample_ids):
+            of_these = taken.where(TABLE.c.sample_id.in_(some), TABLE.c.removed_by.is_(None))
+            n_taken += rows.execute(of_these.values(removed_by=number)).rowcount
+        return number, n_taken
 
 
-def undo_marks(state: StateStore, change_id: int, *, change: NewChange) -> int:
+def undo_marks(state: StateStore, change_id: int, *, change: Change) -> int:
     """Undo a change of marks: what it said is taken back, what it took back is said again.
 
     Raises:
         RefusedError: 409 if somebody changed these marks since.
     """
+    made, taken = TABLE.c.change_id == change_id, TABLE.c.removed_by == change_id
     with state.writing() as rows:
-        number = add_change(rows, change).change_id
-        made = list(rows.scalars(select(MarkRow).where(MarkRow.change_id == change_id)))
-        taken = list(rows.scalars(select(MarkRow).where(MarkRow.removed_by == change_id)))
-        _refuse_lost(rows, made)
-        for row in made:
-            row.removed_by = number
-        rows.flush()
-        _refuse_taken(rows, taken)
-        for row in taken:
-            row.removed_by = None
+        number = add_change(rows, change)
+        _refuse_changed(rows, rows.scalar(select(func.max(TABLE.c.removed_by)).where(made)))
+        rows.execute(update(TABLE).where(made).values(removed_by=number))
+        _refuse_taken(rows, rows.execute(select(TABLE).where(taken)).all())
+        rows.execute(update(TABLE).where(taken).values(removed_by=None))
         mark_undone(rows, change_id, number)
         return number
 
 
-def _refuse_lost(rows: Session, made: Sequence[MarkRow]) -> None:
-    lost = max((row.removed_by for row in made if row.removed_by is not None), default=None)
-    newer = None if lost is None else rows.get(ChangeRow, lost)
-    if newer is not None:
-        raise _changed_since(newer)
-
-
-def _refuse_taken(rows: Session, taken: Sequence[MarkRow]) -> None:
+def _refuse_taken(rows: Connection, taken: Sequence[Entry]) -> None:
     """Refuse to say again what a sample can have once, and has."""
-    alone = [row.sample_id for row in taken if row.kind in ALONE]
-    for row in _rows_of(rows, alone):
-        newer = rows.get(ChangeRow, row.change_id)
-        if row.kind in ALONE and newer is not None:
-            raise _changed_since(newer)
+    alone = [one.sample_id for one in taken if one.kind in ALONE]
+    for newer in _marks_of(rows, alone):
+        if newer.kind in ALONE:
+            _refuse_changed(rows, newer.change_id)
 
 
-def _changed_since(row: ChangeRow) -> RefusedError:
-    return RefusedError(
-        409, f"{row.by} changed the same marks since: {row.sentence}", fix="Undo that first."
-    )
+def _refuse_changed(rows: Connection, change_id: int | None) -> None:
+    newer = None if change_id is None else find_change(rows, change_id)
+    if newer is not None:
+        raise RefusedError(
+            409,
+            f"{newer.by} changed the same marks since: {newer.sentence}",
+            fix="Undo that first.",
+        )
 
 
-def _refuse_newer(rows: Session, said: Sequence[MarkRow], mark: NewMark, seen: int) -> None:
-    newer = [
-        row.change_id
-        for row in said
-        if row.kind in ALONE and row.change_id > seen and not _is_same(row, mark)
-    ]
-    found = rows.get(ChangeRow, max(newer)) if newer else None
+def _refuse_newer(rows: Connection, replaced: Sequence[Entry], seen: int | None) -> None:
+    newer = [one.change_id for one in replaced if seen is not None and one.change_id > seen]
+    found = find_change(rows, max(newer)) if newer else None
     if found is not None:
         raise conflict(found)
 
 
-def _is_same(row: MarkRow, mark: NewMark) -> bool:
-    return (row.kind, row.text) == (mark.kind.value, mark.text) and sorted(
-        row.labels.get("names", [])
+def _is_same(one: Entry, mark: NewMark) -> bool:
+    return (one.kind, one.text) == (mark.kind.value, mark.text) and sorted(
+        one.labels.get("names", [])
     ) == sorted(mark.labels)
 
 
-def _that_hold() -> Select[MarkRow]:
-    return select(MarkRow).where(MarkRow.removed_by.is_(None)).order_by(MarkRow.mark_id)
+def _pieces(values: Sequence[Value]) -> Iterator[list[Value]]:
+    """Yield values, each once, in lists that a database takes at once."""
+    ones = list(dict.fromkeys(values))
+    return (ones[start : start + AT_ONCE] for start in range(0, len(ones), AT_ONCE))
 
 
-def _rows_of(rows: Session, sample_ids: Sequence[str]) -> Iterator[MarkRow]:
-    ids = list(dict.fromkeys(sample_ids))
-    for start in range(0, len(ids), AT_ONCE):
-        some = ids[start : start + AT_ONCE]
-        yield from list(rows.scalars(_that_hold().where(MarkRow.sample_id.in_(some))))
+def _marks_of(rows: Connection, sample_ids: Sequence[str]) -> Iterator[Entry]:
+    hold = select(TABLE).where(TABLE.c.removed_by.is_(None)).order_by(TABLE.c.mark_id)
+    for some in _pieces(sample_ids):
+        yield from rows.execute(hold.where(TABLE.c.sample_id.in_(some))).all()
 
 
-def _read(rows: Session) -> dict[str, tuple[Mark, ...]]:
+def _read(rows: Connection) -> dict[str, tuple[Mark, ...]]:
     asked = (
-        select(MarkRow, ChangeRow.by, ChangeRow.created)
-        .join(ChangeRow, ChangeRow.change_id == MarkRow.change_id)
-        .where(MarkRow.removed_by.is_(None))
-        .order_by(MarkRow.mark_id)
+        select(TABLE, CHANGES.c.by, CHANGES.c.created)
+        .join(CHANGES, CHANGES.c.change_id == TABLE.c.change_id)
+        .where(TABLE.c.removed_by.is_(None))
+        .order_by(TABLE.c.mark_id)
     )
     found: dict[str, list[Mark]] = {}
-    for row, by, created in rows.execute(asked):
+    for one in rows.execute(asked):
         mark = Mark(
-            kind=MarkKind(row.kind),
-            labels=[str(name) for name in row.labels.get("names", [])],
-            text=row.text,
-            by=by,
-            time=created,
+            kind=MarkKind(one.kind),
+            labels=[str(name) for name in one.labels.get("names", [])],
+            text=one.text,
+            by=one.by,
+            time=one.created,
         )
-        found.setdefault(row.sample_id, []).append(mark)
+        found.setdefault(one.sample_id, []).append(mark)
     return {sample_id: tuple(marks) for sample_id, marks in found.items()}
 
 
@@ -254,19 +251,20 @@ def read_back(
 ) -> tuple[ReadBack, int | None]:
     """Make marks of what a file says; return what it said, and the number of the change, None if nothing was marked."""
     dataset = workspace.samples.dataset
-    found, seen = read_marks(dataset, tool, source), visible_samples(workspace)
+    marks, n_same, n_unknown = read_marks(dataset, tool, source)
+    seen = visible_samples(workspace)
     is_single = dataset.task is Task.SINGLE_LABEL
-    fits = [one for one in found.marks if not (is_single and len(one.labels) > 1)]
-    visible = [one for one in fits if seen.place_of(one.row) is not None]
+    fits = [(row, mark) for row, mark in marks if not (is_single and len(mark.labels) > 1)]
+    visible = [(row, mark) for row, mark in fits if seen.place_of(row) is not None]
     told = ReadBack(
         n_marked=len(visible),
-        n_same=found.n_same,
-        n_unknown=found.n_unknown + len(found.marks) - len(fits),
+        n_same=n_same,
+        n_unknown=n_unknown + len(marks) - len(fits),
         n_unseen=len(fits) - len(visible),
     )
     if not visible:
         return told, None
-    change = NewChange(
+    change = Change(
         kind=MARKS,
         subject=MARKS,
         sentence=f"Read {len(visible)} marks from a file of {tool}",
@@ -274,21 +272,20 @@ def read_back(
     )
     ids = dict(zip(seen.rows.tolist(), dataset.sample_ids(seen.rows), strict=True))
     with state.writing() as rows:
-        number = add_change(rows, change).change_id
-        for mark, sample_ids in _by_mark(visible, ids).items():
-            kind, labels, text = mark
-            add_marks(
-                rows, sample_ids, NewMark(kind=kind, labels=list(labels), text=text), number=number
-            )
+        number = add_change(rows, change)
+        for mark, sample_ids in _by_mark(visible, ids):
+            add_marks(rows, sample_ids, mark, number=number)
     return told, number
 
 
 def _by_mark(
-    marks: list[ReadMark], ids: dict[int, str]
-) -> dict[tuple[MarkKind, tuple[str, ...], str], list[str]]:
+    marks: Sequence[tuple[int, NewMark]], ids: Mapping[int, str]
+) -> list[tuple[NewMark, list[str]]]:
     """Return samples by what is said of them; of what can be said once, the last line counts."""
-    last = {(one.row, "" if one.kind in ALONE else f"{one.kind} {one.text}"): one for one in marks}
-    found: dict[tuple[MarkKind, tuple[str, ...], str], list[str]] = defaultdict(list)
-    for one in last.values():
-        found[one.kind, one.labels, one.text].append(ids[one.row])
-    return found
+    last = {
+        (row, "" if mark.kind in ALONE else f"{mark.kind} {mark.text}"): mark for row, mark in marks
+    }
+    found: dict[str, tuple[NewMark, list[str]]] = {}
+    for (row, _), mark in last.items():
+        found.setdefault(mark.model_dump_json(), (mark, []))[1].append(ids[row])
+    return list(found.values())

@@ -11,8 +11,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 from urllib.parse import urlsplit
 
 from alembic import command
@@ -22,20 +23,28 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import (
     JSON,
     URL,
+    Boolean,
+    Column,
     Connection,
     DateTime,
+    Double,
     Engine,
     ForeignKey,
     Index,
+    Integer,
+    MetaData,
+    Row,
+    String,
+    Table,
     TypeDecorator,
     create_engine,
     event,
+    select,
     text,
 )
 from sqlalchemy.engine import Dialect, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import DataError as UnfitValueError
-from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, sessionmaker
 
 from weakspot.core.errors import ConfigError, DataError, MissingExtraError, UnavailableError
 
@@ -95,215 +104,193 @@ class UtcTime(TypeDecorator[datetime]):
         return value.replace(tzinfo=UTC) if value is not None and value.tzinfo is None else value
 
 
-class Table(DeclarativeBase):
-    """Base of all tables."""
-
-    type_annotation_map: ClassVar = {datetime: UtcTime, dict[str, Any]: JSON}
-
-
-class PersonRow(Table):
-    """Somebody who may sign in again. Without a password hash they can sign in only with an invitation or the owner's token."""
-
-    __tablename__ = "people"
-
-    person_id: Mapped[str] = mapped_column(primary_key=True)
-    name: Mapped[str]
-    login: Mapped[str | None] = mapped_column(unique=True)
-    role: Mapped[str]
-    study_id: Mapped[str | None] = mapped_column(ForeignKey("studies.study_id", ondelete="CASCADE"))
-    password_hash: Mapped[str | None]
-    created: Mapped[datetime]
-    did_tutorial: Mapped[bool] = mapped_column(default=False)
+METADATA = MetaData()
+Entry = Row[*tuple[Any, ...]]
+Filled = partial(Column[Any], nullable=False)
+"""A column that is never null."""
 
 
-class SessionRow(Table):
-    """A browser that somebody signed in with."""
-
-    __tablename__ = "sessions"
-
-    token_hash: Mapped[str] = mapped_column(primary_key=True)
-    person_id: Mapped[str] = mapped_column(ForeignKey("people.person_id", ondelete="CASCADE"))
-    created: Mapped[datetime]
-    last_seen: Mapped[datetime]
-    expires: Mapped[datetime]
+def _points_to(place: str, **options: Any) -> Column[Any]:
+    """Return a column that names something of another table; it goes when that does, unless the options say otherwise."""
+    return Column(place.partition(".")[2], ForeignKey(place, ondelete="CASCADE"), **options)
 
 
-class StudyRow(Table):
-    """An annotation study: some classes that several people describe, each on their own."""
+PEOPLE = Table(
+    "people",
+    METADATA,
+    Column("person_id", String, primary_key=True),
+    Filled("name", String),
+    Column("login", String, unique=True),
+    Filled("role", String),
+    _points_to("studies.study_id"),
+    Column("password_hash", String),
+    Filled("created", UtcTime),
+    Filled("did_tutorial", Boolean, default=False),
+)
+"""Who may sign in again. Without a password hash they can sign in only with an invitation or the owner's token."""
 
-    __tablename__ = "studies"
+SESSIONS = Table(
+    "sessions",
+    METADATA,
+    Column("token_hash", String, primary_key=True),
+    _points_to("people.person_id", nullable=False),
+    Filled("created", UtcTime),
+    Filled("last_seen", UtcTime),
+    Filled("expires", UtcTime),
+)
+"""Browsers that somebody signed in with."""
 
-    study_id: Mapped[str] = mapped_column(primary_key=True)
-    title: Mapped[str]
-    classes: Mapped[dict[str, Any]] = mapped_column(doc="{'titles': [...]}")
-    instructions: Mapped[str] = mapped_column(default="")
-    is_open: Mapped[bool] = mapped_column(default=True)
-    options: Mapped[dict[str, Any] | None] = mapped_column(
-        doc="how it is done: suggestions, consent, attention check, given groups; null in studies of earlier versions"
-    )
-    created: Mapped[datetime]
+STUDIES = Table(
+    "studies",
+    METADATA,
+    Column("study_id", String, primary_key=True),
+    Filled("title", String),
+    Filled("classes", JSON, doc="{'titles': [...]}"),
+    Filled("instructions", String, default=""),
+    Filled("is_open", Boolean, default=True),
+    Column(
+        "options",
+        JSON(none_as_null=True),
+        doc="how it is done; null in studies of earlier versions",
+    ),
+    Filled("created", UtcTime),
+)
+"""Annotation studies: some classes that several people describe, each on their own."""
 
+CONSENTS = Table(
+    "consents",
+    METADATA,
+    _points_to("people.person_id", primary_key=True),
+    _points_to("studies.study_id", primary_key=True),
+    Filled("agreed", UtcTime),
+    Column("attention", Boolean, doc="null until it was answered"),
+)
+"""Who agreed to take part in a study, and perhaps answered its attention check."""
 
-class ConsentRow(Table):
-    """Somebody agreed to take part in a study, and perhaps answered its attention check."""
+INVITES = Table(
+    "invites",
+    METADATA,
+    Column("invite_id", String, primary_key=True),
+    Filled("token_hash", String, unique=True),
+    _points_to("studies.study_id", nullable=False),
+    Filled("role", String),
+    Filled("uses", Integer, default=1, doc="how many people it was made for"),
+    Filled("uses_left", Integer, doc="0 also when it was taken back"),
+    Filled("created", UtcTime),
+    Filled("expires", UtcTime),
+)
+"""Links by which people join a study, in a role."""
 
-    __tablename__ = "consents"
+PHRASES = Table(
+    "phrases",
+    METADATA,
+    Column("phrase_id", String, primary_key=True),
+    Filled("person_id", ForeignKey("people.person_id")),
+    Column("study_id", ForeignKey("studies.study_id")),
+    Filled("class_title", String),
+    Filled("phrase", String),
+    Column("threshold", Double),
+    Column("score", Double),
+    Column("held_out_score", Double),
+    Column("confirmed_score", Double, doc="null until the confirmation half was asked"),
+    Column("p_value", Double),
+    Filled("fit", String, default=""),
+    Filled("source", String, default="not known", server_default="not known"),
+    Filled("seconds", Double, default=0.0, doc="at work in this study when it was submitted"),
+    Filled("created", UtcTime),
+    Column("slice_id", String, doc="set when it was accepted"),
+    Index("phrases_by_place", "study_id", "person_id", "class_title"),
+)
+"""Phrases that people submitted, with their figures; nothing is deleted or changed but what was accepted.
 
-    person_id: Mapped[str] = mapped_column(
-        ForeignKey("people.person_id", ondelete="CASCADE"), primary_key=True
-    )
-    study_id: Mapped[str] = mapped_column(
-        ForeignKey("studies.study_id", ondelete="CASCADE"), primary_key=True
-    )
-    agreed: Mapped[datetime]
-    attention: Mapped[bool | None] = mapped_column(doc="null until it was answered")
+While one is there, neither its person nor its study can be deleted.
+"""
 
+ACTIVITY = Table(
+    "activity",
+    METADATA,
+    Column("activity_id", Integer, primary_key=True, autoincrement=True),
+    _points_to("people.person_id", nullable=False),
+    _points_to("studies.study_id"),
+    Column("class_title", String),
+    Filled("seconds", Double),
+    Filled("created", UtcTime),
+    Index("activity_by_person", "person_id", "study_id"),
+)
+"""How long people were at work in a study, in short stretches that the page reports while it is looked at."""
 
-class InviteRow(Table):
-    """A link by which people join a study, in a role."""
+FINISHED = Table(
+    "finished_classes",
+    METADATA,
+    _points_to("people.person_id", primary_key=True),
+    _points_to("studies.study_id", primary_key=True),
+    Column("class_title", String, primary_key=True),
+    Filled("created", UtcTime),
+)
+"""Classes of a study that somebody is done with."""
 
-    __tablename__ = "invites"
+JOBS = Table(
+    "jobs",
+    METADATA,
+    Column("job_id", String, primary_key=True),
+    Filled("kind", String),
+    Filled("arguments", JSON),
+    Filled("state", String, doc="queued, running, done, failed, cancelled, interrupted"),
+    Filled("stage", String, default=""),
+    Filled("done", Integer, default=0),
+    Column("total", Integer),
+    Filled("message", String, default=""),
+    Filled("result", JSON, default=dict),
+    Filled("started_by", String, default=""),
+    Filled("created", UtcTime),
+    Column("finished", UtcTime),
+)
+"""Long work that somebody started."""
 
-    invite_id: Mapped[str] = mapped_column(primary_key=True)
-    token_hash: Mapped[str] = mapped_column(unique=True)
-    study_id: Mapped[str] = mapped_column(ForeignKey("studies.study_id", ondelete="CASCADE"))
-    role: Mapped[str]
-    uses: Mapped[int] = mapped_column(default=1, doc="how many people it was made for")
-    uses_left: Mapped[int] = mapped_column(doc="0 also when it was taken back")
-    created: Mapped[datetime]
-    expires: Mapped[datetime]
+CHANGES = Table(
+    "changes",
+    METADATA,
+    Column("change_id", Integer, primary_key=True, autoincrement=True),
+    Filled("kind", String),
+    Filled("subject", String, doc="what two people must not change at once"),
+    Filled("sentence", String),
+    Filled("by", String),
+    Filled("created", UtcTime),
+    Filled("data", JSON, default=dict, doc="what is needed to undo it"),
+    Column("undone_by", ForeignKey("changes.change_id")),
+    Index("changes_by_subject", "subject"),
+)
+"""What people changed; the last number is the version of everything that they share. Nothing is deleted."""
 
-    @property
-    def is_good(self) -> bool:
-        return self.uses_left > 0 and self.expires > datetime.now(UTC)
+MARKS = Table(
+    "marks",
+    METADATA,
+    Column("mark_id", Integer, primary_key=True, autoincrement=True),
+    Filled("sample_id", String),
+    Filled("kind", String, doc="label, unusable, note, tag"),
+    Filled("labels", JSON, doc="{'names': [...]}, the right ones"),
+    Filled("text", String, default=""),
+    Filled("change_id", ForeignKey("changes.change_id")),
+    Column("removed_by", ForeignKey("changes.change_id")),
+    Index("marks_by_sample", "sample_id"),
+    Index("marks_by_change", "change_id"),
+    Index("marks_by_removal", "removed_by"),
+)
+"""What people said of samples; a mark that was taken back stays, with the change that did so."""
 
-
-class PhraseRow(Table):
-    """A phrase that somebody submitted for a class, with its figures; nothing is ever deleted or changed but what was accepted.
-
-    While it is there, neither its person nor its study can be deleted.
-
-    `score` and `held_out_score` are of the discovery half (threshold chosen on all of it, and on other parts of it);
-    `confirmed_score` and `p_value` of the confirmation half, null until it was asked.
-    """
-
-    __tablename__ = "phrases"
-    __table_args__ = (Index("phrases_by_place", "study_id", "person_id", "class_title"),)
-
-    phrase_id: Mapped[str] = mapped_column(primary_key=True)
-    person_id: Mapped[str] = mapped_column(ForeignKey("people.person_id"))
-    study_id: Mapped[str | None] = mapped_column(ForeignKey("studies.study_id"))
-    class_title: Mapped[str]
-    phrase: Mapped[str]
-    threshold: Mapped[float | None]
-    score: Mapped[float | None]
-    held_out_score: Mapped[float | None]
-    confirmed_score: Mapped[float | None]
-    p_value: Mapped[float | None]
-    fit: Mapped[str] = mapped_column(default="")
-    source: Mapped[str] = mapped_column(
-        default="not known",
-        server_default="not known",
-        doc="own, suggestion, edited, or not known",
-    )
-    seconds: Mapped[float] = mapped_column(
-        default=0.0, doc="active seconds of this person in this study when it was submitted"
-    )
-    created: Mapped[datetime]
-    slice_id: Mapped[str | None] = mapped_column(doc="set when it was accepted")
-
-
-class ActivityRow(Table):
-    """How long somebody was at work in a study, in short stretches that the page reports while it is looked at."""
-
-    __tablename__ = "activity"
-    __table_args__ = (Index("activity_by_person", "person_id", "study_id"),)
-
-    activity_id: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
-    person_id: Mapped[str] = mapped_column(ForeignKey("people.person_id", ondelete="CASCADE"))
-    study_id: Mapped[str | None] = mapped_column(ForeignKey("studies.study_id", ondelete="CASCADE"))
-    class_title: Mapped[str | None]
-    seconds: Mapped[float]
-    created: Mapped[datetime]
-
-
-class FinishedRow(Table):
-    """Somebody marked as finished a class of a study."""
-
-    __tablename__ = "finished_classes"
-
-    person_id: Mapped[str] = mapped_column(
-        ForeignKey("people.person_id", ondelete="CASCADE"), primary_key=True
-    )
-    study_id: Mapped[str] = mapped_column(
-        ForeignKey("studies.study_id", ondelete="CASCADE"), primary_key=True
-    )
-    class_title: Mapped[str] = mapped_column(primary_key=True)
-    created: Mapped[datetime]
-
-
-class JobRow(Table):
-    """Long work that somebody started."""
-
-    __tablename__ = "jobs"
-
-    job_id: Mapped[str] = mapped_column(primary_key=True)
-    kind: Mapped[str]
-    arguments: Mapped[dict[str, Any]]
-    state: Mapped[str] = mapped_column(doc="queued, running, done, failed, cancelled, interrupted")
-    stage: Mapped[str] = mapped_column(default="")
-    done: Mapped[int] = mapped_column(default=0)
-    total: Mapped[int | None]
-    message: Mapped[str] = mapped_column(default="")
-    result: Mapped[dict[str, Any]] = mapped_column(default=dict)
-    started_by: Mapped[str] = mapped_column(default="")
-    created: Mapped[datetime]
-    finished: Mapped[datetime | None]
-
-
-class ChangeRow(Table):
-    """Something that somebody changed; its number is the version of everything that people share. Nothing is deleted."""
-
-    __tablename__ = "changes"
-    __table_args__ = (Index("changes_by_subject", "subject"),)
-
-    change_id: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
-    kind: Mapped[str]
-    subject: Mapped[str] = mapped_column(doc="what two people must not change at once")
-    sentence: Mapped[str]
-    by: Mapped[str]
-    created: Mapped[datetime]
-    data: Mapped[dict[str, Any]] = mapped_column(default=dict, doc="what is needed to undo it")
-    undone_by: Mapped[int | None] = mapped_column(ForeignKey("changes.change_id"))
-
-
-class MarkRow(Table):
-    """What somebody said of a sample; one that was taken back stays, with the change that did so."""
-
-    __tablename__ = "marks"
-    __table_args__ = (
-        Index("marks_by_sample", "sample_id"),
-        Index("marks_by_change", "change_id"),
-        Index("marks_by_removal", "removed_by"),
-    )
-
-    mark_id: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
-    sample_id: Mapped[str]
-    kind: Mapped[str] = mapped_column(doc="label, unusable, note, tag")
-    labels: Mapped[dict[str, Any]] = mapped_column(doc="{'names': [...]}, the right ones")
-    text: Mapped[str] = mapped_column(default="")
-    change_id: Mapped[int] = mapped_column(ForeignKey("changes.change_id"))
-    removed_by: Mapped[int | None] = mapped_column(ForeignKey("changes.change_id"))
+SELECTIONS = Table(
+    "selections",
+    METADATA,
+    Column("selection_id", String, primary_key=True),
+    Filled("samples", JSON, doc="{'ids': [...]}"),
+    Filled("created", UtcTime),
+)
+"""Samples that somebody picked out, under a name that an address can hold."""
 
 
-class SelectionRow(Table):
-    """Samples that somebody picked out, under a name that an address can hold."""
-
-    __tablename__ = "selections"
-
-    selection_id: Mapped[str] = mapped_column(primary_key=True)
-    samples: Mapped[dict[str, Any]] = mapped_column(doc="{'ids': [...]}")
-    created: Mapped[datetime]
+def entry_of(rows: Connection, table: Table, **key: str | int) -> Entry | None:
+    """Return the entry of a table that has this key, None if there is none."""
+    return rows.execute(select(table).filter_by(**key)).one_or_none()
 
 
 HERE = Path(__file__).parent
@@ -385,13 +372,10 @@ class StateStore:
     def __init__(self, url: str) -> None:
         self.engine = _engine(url)
         self._shown = _shown(url)
-        self._readers = sessionmaker(self.engine, expire_on_commit=False)
-        self._writers = sessionmaker(
-            self.engine.execution_options(**{WRITES: True}), expire_on_commit=False
-        )
+        self._writer = self.engine.execution_options(**{WRITES: True})
         try:
             with self._reword_errors():
-                migrate(self.engine.execution_options(**{WRITES: True}), where=self._shown)
+                migrate(self._writer, where=self._shown)
         except BaseException:
             self.close()
             raise
@@ -402,19 +386,19 @@ class StateStore:
         return cls(f"sqlite:///{data / 'browser.sqlite'}")
 
     @contextmanager
-    def reading(self) -> Iterator[Session]:
-        """Give a session for reading; nothing is kept of what it changes, and it never waits for writers."""
-        with self._reword_errors(), self._readers() as session:
-            yield session
+    def reading(self) -> Iterator[Connection]:
+        """Give a connection for reading; nothing is kept of what it changes, and it never waits for writers."""
+        with self._reword_errors(), self.engine.connect() as connection:
+            yield connection
 
     @contextmanager
-    def writing(self) -> Iterator[Session]:
-        """Give a session whose changes are on disk when the block ends, all of them or none.
+    def writing(self) -> Iterator[Connection]:
+        """Give a connection whose changes are on disk when the block ends, all of them or none.
 
         SQLite takes its lock at once, so that writers queue up instead of failing half-way.
         """
-        with self._reword_errors(), self._writers() as session, session.begin():
-            yield session
+        with self._reword_errors(), self._writer.begin() as connection:
+            yield connection
 
     def close(self) -> None:
         self.engine.dispose()

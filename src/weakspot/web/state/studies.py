@@ -7,28 +7,29 @@ import math
 import secrets
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Annotated
+from typing import Annotated, Any, Self
 
-from pydantic import BeforeValidator, Field
-from sqlalchemy import Row, Select, delete, func, select, update
+from pydantic import Field, StringConstraints
+from sqlalchemy import Connection, Select, and_, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.orm import Session
 
 from weakspot.core.errors import DataError
 from weakspot.web.problems import RefusedError
 from weakspot.web.services.studies import PhraseFigures, StoredPhrase
 from weakspot.web.services.view import Moment, View
 from weakspot.web.state.store import (
-    ActivityRow,
-    ConsentRow,
-    FinishedRow,
-    InviteRow,
+    ACTIVITY,
+    CONSENTS,
+    FINISHED,
+    INVITES,
+    PEOPLE,
+    PHRASES,
+    STUDIES,
+    Entry,
     Person,
-    PersonRow,
-    PhraseRow,
     Role,
     StateStore,
-    StudyRow,
+    entry_of,
     now,
     token_hash,
 )
@@ -36,17 +37,8 @@ from weakspot.web.state.store import (
 ATTENTION = "attention_answer"
 NO_STUDY = "There is no such study."
 NOT_AGREED = "Read what the study is about, and agree to take part, first."
+ClassTitle = Annotated[str, Field(max_length=1000)]
 CLOSED = "The study is closed: no phrase can be added."
-
-
-def _titles(kept: object) -> object:
-    return kept.get("titles", []) if isinstance(kept, dict) else kept
-
-
-def _options(kept: object) -> object:
-    if isinstance(kept, dict):
-        return {name: value for name, value in kept.items() if name in StudyOptions.model_fields}
-    return StudyOptions() if kept is None else kept
 
 
 class StudyOptions(View):
@@ -65,26 +57,50 @@ class StudyOptions(View):
     groups: str = Field(default="", max_length=500)
 
 
-class StudyView(View):
+class StudyPlan(View):
+    """What a study is about.
+
+    Args:
+        title: what people call it.
+        classes: titles of its classes; for a new one the most promising if empty.
+        instructions: what those who take part read first.
+        options: how it is done.
+    """
+
+    title: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
+    classes: list[ClassTitle] = Field(default=[], max_length=1000)
+    instructions: str = Field(default="", max_length=10_000)
+    options: StudyOptions = StudyOptions()
+
+
+class StudyView(StudyPlan):
     """A study.
 
     Args:
         study_id: unguessable.
-        title: what people call it.
-        classes: titles of its classes.
-        instructions: what those who take part read first.
         is_open: whether phrases can be added.
         created: when it was begun.
-        options: how it is done.
     """
 
     study_id: str
-    title: str
-    classes: Annotated[list[str], BeforeValidator(_titles)]
-    instructions: str
     is_open: bool
     created: Moment
-    options: Annotated[StudyOptions, BeforeValidator(_options)] = StudyOptions()
+
+    @classmethod
+    def of(cls, study: Entry) -> Self:
+        """Return a study as pages see it: without the right answer to its attention check."""
+        kept = study.options or {}
+        return cls(
+            study_id=study.study_id,
+            title=study.title,
+            classes=classes_of(study),
+            instructions=study.instructions,
+            options=StudyOptions(
+                **{one: kept[one] for one in StudyOptions.model_fields if one in kept}
+            ),
+            is_open=study.is_open,
+            created=study.created,
+        )
 
 
 class InviteView(View):
@@ -138,13 +154,13 @@ def storable(text: str, *, where: str) -> str:
     return text
 
 
-def attention_answer(study: StudyRow) -> str:
+def attention_answer(study: Entry) -> str:
     """Return the right answer to the attention check of a study; empty if it has none."""
     options = study.options or {}
     return str(options.get(ATTENTION, "")) if options.get("attention_question") else ""
 
 
-def classes_of(study: StudyRow) -> list[str]:
+def classes_of(study: Entry) -> list[str]:
     return [str(title) for title in study.classes.get("titles", [])]
 
 
@@ -172,27 +188,23 @@ def create_study(
     for name, value in texts.items():
         if isinstance(value, str):
             storable(value, where=name)
-    study = StudyRow(
+    study = insert(STUDIES).values(
         options=texts,
         study_id=secrets.token_urlsafe(12),
         title=storable(title, where="title"),
         classes={"titles": [storable(one, where="classes") for one in dict.fromkeys(classes)]},
         instructions=storable(instructions, where="instructions"),
-        is_open=True,
         created=now(),
     )
     with state.writing() as rows:
-        rows.add(study)
-    return StudyView.model_validate(study)
+        return StudyView.of(rows.execute(study.returning(STUDIES)).one())
 
 
 def studies_for(state: StateStore, person: Person) -> list[StudyView]:
-    asked = select(StudyRow).order_by(StudyRow.created.desc(), StudyRow.study_id)
+    asked = select(STUDIES).order_by(STUDIES.c.created.desc(), STUDIES.c.study_id)
     with state.reading() as rows:
         return [
-            StudyView.model_validate(study)
-            for study in rows.scalars(asked)
-            if may_see(person, study.study_id)
+            StudyView.of(study) for study in rows.execute(asked) if may_see(person, study.study_id)
         ]
 
 
@@ -203,21 +215,21 @@ def study_of(state: StateStore, person: Person, study_id: str) -> StudyView:
         RefusedError: 404 if there is none, or none for this person: nobody learns which others there are.
     """
     with state.reading() as rows:
-        return StudyView.model_validate(seen_study(rows, person, study_id))
+        return StudyView.of(seen_study(rows, person, study_id))
 
 
 def seen_study(
-    rows: Session, person: Person, study_id: str, *, is_locked: bool = False
-) -> StudyRow:
-    """Return a study inside a session; locked, it cannot be closed before the session ends.
+    rows: Connection, person: Person, study_id: str, *, is_locked: bool = False
+) -> Entry:
+    """Return a study inside a transaction; locked, it cannot be closed before that ends.
 
     Raises:
         RefusedError: 404 as `study_of`.
     """
     if not may_see(person, study_id) or "\x00" in study_id:
         raise RefusedError(404, NO_STUDY)
-    asked = select(StudyRow).where(StudyRow.study_id == study_id)
-    study = rows.scalars(asked.with_for_update(read=True) if is_locked else asked).one_or_none()
+    asked = select(STUDIES).where(STUDIES.c.study_id == study_id)
+    study = rows.execute(asked.with_for_update(read=True) if is_locked else asked).one_or_none()
     if study is None:
         raise RefusedError(404, NO_STUDY)
     return study
@@ -230,9 +242,9 @@ def open_or_close(state: StateStore, person: Person, study_id: str, *, is_open: 
         RefusedError: 404 if there is no such study.
     """
     with state.writing() as rows:
-        study = seen_study(rows, person, study_id)
-        study.is_open = is_open
-    return StudyView.model_validate(study)
+        seen_study(rows, person, study_id)
+        change = update(STUDIES).filter_by(study_id=study_id).values(is_open=is_open)
+        return StudyView.of(rows.execute(change.returning(STUDIES)).one())
 
 
 def may_see(person: Person, study_id: str) -> bool:
@@ -264,7 +276,7 @@ def require_class(state: StateStore, person: Person, study_id: str | None, title
             raise RefusedError(409, CLOSED)
         if study.options.consent:
             with state.reading() as rows:
-                if rows.get(ConsentRow, (person.person_id, study_id)) is None:
+                if _consent(rows, person, study_id) is None:
                     raise RefusedError(403, NOT_AGREED)
 
 
@@ -277,7 +289,7 @@ def make_invite(
         RefusedError: 404 if there is no such study, 409 if it is closed.
     """
     token, today = secrets.token_urlsafe(24), now()
-    row = InviteRow(
+    invite = insert(INVITES).values(
         invite_id=secrets.token_urlsafe(12),
         token_hash=token_hash(token),
         study_id=study_id,
@@ -290,10 +302,13 @@ def make_invite(
     with state.writing() as rows:
         if not seen_study(rows, person, study_id, is_locked=True).is_open:
             raise RefusedError(409, "The study is closed: nobody can be invited into it.")
-        rows.add(row)
-    return MadeInviteView(
-        invite=InviteView.model_validate(row), token=token, fragment=f"#invite={token}"
-    )
+        made = InviteView.model_validate(rows.execute(invite.returning(*_shown_invite())).one())
+    return MadeInviteView(invite=made, token=token, fragment=f"#invite={token}")
+
+
+def _shown_invite() -> tuple[Any, ...]:
+    is_good = and_(INVITES.c.uses_left > 0, INVITES.c.expires > now())
+    return INVITES, is_good.label("is_good")
 
 
 def invites_of(state: StateStore, person: Person, study_id: str) -> list[InviteView]:
@@ -303,13 +318,13 @@ def invites_of(state: StateStore, person: Person, study_id: str) -> list[InviteV
         RefusedError: 404 if there is no such study.
     """
     asked = (
-        select(InviteRow)
-        .where(InviteRow.study_id == study_id)
-        .order_by(InviteRow.created.desc(), InviteRow.invite_id)
+        select(*_shown_invite())
+        .where(INVITES.c.study_id == study_id)
+        .order_by(INVITES.c.created.desc(), INVITES.c.invite_id)
     )
     with state.reading() as rows:
         seen_study(rows, person, study_id)
-        return [InviteView.model_validate(row) for row in rows.scalars(asked)]
+        return [InviteView.model_validate(invite) for invite in rows.execute(asked)]
 
 
 def revoke_invite(state: StateStore, study_id: str, invite_id: str) -> InviteView:
@@ -318,10 +333,10 @@ def revoke_invite(state: StateStore, study_id: str, invite_id: str) -> InviteVie
     Raises:
         RefusedError: 404 if the study has no such invitation.
     """
-    place = (InviteRow.invite_id == invite_id, InviteRow.study_id == study_id)
+    revoked = update(INVITES).filter_by(invite_id=invite_id, study_id=study_id)
     with state.writing() as rows:
-        rows.execute(update(InviteRow).where(*place).values(uses_left=0, expires=now()))
-        found = rows.scalars(select(InviteRow).where(*place)).one_or_none()
+        change = revoked.values(uses_left=0, expires=now()).returning(*_shown_invite())
+        found = rows.execute(change).one_or_none()
     if found is None:
         raise RefusedError(404, "There is no such invitation.")
     return InviteView.model_validate(found)
@@ -347,7 +362,7 @@ class Participant(View):
     person_id: str
     name: str
     role: Role
-    joined: str
+    joined: Moment
     did_tutorial: bool
     seconds: float
     n_phrases: int
@@ -365,22 +380,26 @@ def participants(state: StateStore, person: Person, study_id: str) -> list[Parti
     """
     with state.reading() as rows:
         seen_study(rows, person, study_id)
-        submitted = {row.person_id: row for row in rows.execute(_phrase_figures(study_id))}
+        submitted = {one["person_id"]: one for one in rows.execute(_figures(study_id)).mappings()}
         seconds = {
             one: total for (one, _), total in _seconds(rows, study_id, by_class=False).items()
         }
         finished = _finished(rows, study_id)
-        people = rows.scalars(select(PersonRow).order_by(PersonRow.created, PersonRow.person_id))
-        return [
-            _participant(
-                one,
-                submitted.get(one.person_id),
-                seconds.get(one.person_id, 0.0),
-                finished.get(one.person_id, []),
-            )
-            for one in people
-            if one.study_id == study_id or one.person_id in submitted
-        ]
+        people = rows.execute(select(PEOPLE).order_by(PEOPLE.c.created, PEOPLE.c.person_id)).all()
+    nothing = {"n_phrases": 0, "n_accepted": 0, "best_score": None, "best_held_out_score": None}
+    return [
+        Participant(
+            name=one.name,
+            role=Role(one.role),
+            joined=one.created,
+            did_tutorial=one.did_tutorial,
+            seconds=seconds.get(one.person_id, 0.0),
+            finished=finished.get(one.person_id, []),
+            **{"person_id": one.person_id, **nothing, **submitted.get(one.person_id, {})},
+        )
+        for one in people
+        if one.study_id == study_id or one.person_id in submitted
+    ]
 
 
 def seconds_by_class(state: StateStore, study_id: str) -> dict[tuple[str, str], float]:
@@ -402,16 +421,21 @@ def stretches(
         RefusedError: 404 if the study is not theirs.
     """
     asked = (
-        select(PersonRow.name, ActivityRow)
-        .join(PersonRow, PersonRow.person_id == ActivityRow.person_id)
-        .where(ActivityRow.study_id == study_id)
-        .order_by(ActivityRow.activity_id)
+        select(PEOPLE.c.name, ACTIVITY)
+        .join(PEOPLE, PEOPLE.c.person_id == ACTIVITY.c.person_id)
+        .where(ACTIVITY.c.study_id == study_id)
+        .order_by(ACTIVITY.c.activity_id)
     )
     with state.reading() as rows:
         seen_study(rows, person, study_id)
         return [
-            (name, row.class_title or "", row.seconds, row.created.isoformat(timespec="seconds"))
-            for name, row in rows.execute(asked).all()
+            (
+                one.name,
+                one.class_title or "",
+                one.seconds,
+                one.created.isoformat(timespec="seconds"),
+            )
+            for one in rows.execute(asked)
         ]
 
 
@@ -437,9 +461,9 @@ def finish_class(
             if not study.is_open:
                 raise RefusedError(409, CLOSED)
             if not is_finished:
-                rows.execute(delete(FinishedRow).filter_by(**place))
-            elif rows.get(FinishedRow, place) is None:
-                rows.add(FinishedRow(**place, created=now()))
+                rows.execute(delete(FINISHED).filter_by(**place))
+            elif entry_of(rows, FINISHED, **place) is None:
+                rows.execute(insert(FINISHED).values(**place, created=now()))
     except IntegrityError:
         pass  # Another window of the same person did so at the same moment.
     return finished_by(state, person, study_id)
@@ -447,80 +471,54 @@ def finish_class(
 
 def did_tutorial(state: StateStore, person: Person) -> bool:
     with state.reading() as rows:
-        found = rows.get(PersonRow, person.person_id)
+        found = entry_of(rows, PEOPLE, person_id=person.person_id)
         return found is not None and found.did_tutorial
 
 
 def finish_tutorial(state: StateStore, person: Person) -> None:
     with state.writing() as rows:
-        found = rows.get(PersonRow, person.person_id)
-        if found is not None:
-            found.did_tutorial = True
+        rows.execute(update(PEOPLE).filter_by(person_id=person.person_id).values(did_tutorial=True))
 
 
-def _phrase_figures(study_id: str) -> Select[str, int, int, float | None, float | None]:
+def _figures(study_id: str) -> Select[*tuple[Any, ...]]:
     return (
         select(
-            PhraseRow.person_id,
+            PHRASES.c.person_id,
             func.count().label("n_phrases"),
-            func.count(PhraseRow.slice_id).label("n_accepted"),
-            func.max(PhraseRow.score).label("best_score"),
-            func.max(PhraseRow.held_out_score).label("best_held_out_score"),
+            func.count(PHRASES.c.slice_id).label("n_accepted"),
+            func.max(PHRASES.c.score).label("best_score"),
+            func.max(PHRASES.c.held_out_score).label("best_held_out_score"),
         )
-        .where(PhraseRow.study_id == study_id)
-        .group_by(PhraseRow.person_id)
+        .where(PHRASES.c.study_id == study_id)
+        .group_by(PHRASES.c.person_id)
     )
 
 
 def _seconds(
-    rows: Session, study_id: str, *, by_class: bool
+    rows: Connection, study_id: str, *, by_class: bool
 ) -> dict[tuple[str, str | None], float]:
-    place = ActivityRow.class_title if by_class else ActivityRow.study_id
-    asked = select(ActivityRow.person_id, place, func.sum(ActivityRow.seconds)).where(
-        ActivityRow.study_id == study_id
+    place = ACTIVITY.c.class_title if by_class else ACTIVITY.c.study_id
+    asked = select(ACTIVITY.c.person_id, place, func.sum(ACTIVITY.c.seconds)).where(
+        ACTIVITY.c.study_id == study_id
     )
-    found = rows.execute(asked.group_by(ActivityRow.person_id, place)).all()
+    found = rows.execute(asked.group_by(ACTIVITY.c.person_id, place)).all()
     return {(person_id, where): float(total) for person_id, where, total in found}
 
 
-def _finished(rows: Session, study_id: str) -> dict[str, list[str]]:
+def _finished(rows: Connection, study_id: str) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    for row in rows.scalars(
-        select(FinishedRow).where(FinishedRow.study_id == study_id).order_by(FinishedRow.created)
-    ):
-        found.setdefault(row.person_id, []).append(row.class_title)
+    asked = select(FINISHED).filter_by(study_id=study_id).order_by(FINISHED.c.created)
+    for one in rows.execute(asked):
+        found.setdefault(one.person_id, []).append(one.class_title)
     return found
-
-
-def _participant(
-    row: PersonRow,
-    submitted: Row[str, int, int, float | None, float | None] | None,
-    seconds: float,
-    finished: Sequence[str],
-) -> Participant:
-    figures = submitted or (row.person_id, 0, 0, None, None)
-    return Participant(
-        person_id=row.person_id,
-        name=row.name,
-        role=Role(row.role),
-        joined=row.created.isoformat(timespec="seconds"),
-        did_tutorial=row.did_tutorial,
-        seconds=seconds,
-        n_phrases=figures[1],
-        n_accepted=figures[2],
-        best_score=figures[3],
-        best_held_out_score=figures[4],
-        finished=list(finished),
-    )
 
 
 MAX_STRETCH = 60.0
 
 
-def active_seconds(rows: Session, person_id: str, study_id: str | None) -> float:
-    place = ActivityRow.study_id.is_(None) if study_id is None else ActivityRow.study_id == study_id
-    asked = select(func.coalesce(func.sum(ActivityRow.seconds), 0.0)).where(
-        ActivityRow.person_id == person_id, place
+def active_seconds(rows: Connection, person_id: str, study_id: str | None) -> float:
+    asked = select(func.coalesce(func.sum(ACTIVITY.c.seconds), 0.0)).where(
+        ACTIVITY.c.person_id == person_id, ACTIVITY.c.study_id == study_id
     )
     return float(rows.scalar(asked) or 0.0)
 
@@ -549,48 +547,37 @@ def report_activity(
             raise RefusedError(409, CLOSED)
         # The lock on the person makes two windows of the same person report one after the other.
         came = rows.scalars(
-            select(PersonRow.created)
-            .where(PersonRow.person_id == person.person_id)
-            .with_for_update()
+            select(PEOPLE.c.created).where(PEOPLE.c.person_id == person.person_id).with_for_update()
         ).one()
         last = rows.scalar(
-            select(func.max(ActivityRow.created)).where(ActivityRow.person_id == person.person_id)
+            select(func.max(ACTIVITY.c.created)).where(ACTIVITY.c.person_id == person.person_id)
         )
         present = now()
         counted = max(0.0, min(seconds, MAX_STRETCH, (present - (last or came)).total_seconds()))
-        stretch = ActivityRow(
+        stretch = insert(ACTIVITY).values(
             person_id=person.person_id,
             study_id=study_id,
             class_title=class_title,
             seconds=counted,
             created=present,
         )
-        rows.add(stretch)
-        rows.flush()
+        rows.execute(stretch)
         return active_seconds(rows, person.person_id, study_id)
 
 
 def own_figures(state: StateStore, person: Person, study_id: str) -> tuple[float, int]:
     asked = select(func.count()).where(
-        PhraseRow.person_id == person.person_id, PhraseRow.study_id == study_id
+        PHRASES.c.person_id == person.person_id, PHRASES.c.study_id == study_id
     )
     with state.reading() as rows:
         return active_seconds(rows, person.person_id, study_id), int(rows.scalar(asked) or 0)
 
 
-class ConsentView(View):
-    """What somebody agreed to.
-
-    Args:
-        agreed: when; empty if they have not.
-        attention: whether they passed the attention check; null until it was answered.
-    """
-
-    agreed: Moment = ""
-    attention: bool | None = None
+Consent = tuple[str, bool | None]
+"""When somebody agreed, empty if they have not; and whether they passed the attention check, None until it was answered."""
 
 
-def agree(state: StateStore, person: Person, study_id: str) -> ConsentView:
+def agree(state: StateStore, person: Person, study_id: str) -> Consent:
     """Write down that somebody takes part; saying it twice changes nothing.
 
     Raises:
@@ -598,14 +585,15 @@ def agree(state: StateStore, person: Person, study_id: str) -> ConsentView:
     """
     with state.writing() as rows:
         seen_study(rows, person, study_id)
-        row = _row(rows, person, study_id)
-        if row is None:
-            row = ConsentRow(person_id=person.person_id, study_id=study_id, agreed=now())
-            rows.add(row)
-    return ConsentView.model_validate(row)
+        known = _consent(rows, person, study_id)
+        if known is None:
+            place = {"person_id": person.person_id, "study_id": study_id}
+            agreed = insert(CONSENTS).values(**place, agreed=now())
+            known = rows.execute(agreed.returning(CONSENTS)).one()
+        return _told(known)
 
 
-def answer_attention(state: StateStore, person: Person, study_id: str, answer: str) -> ConsentView:
+def answer_attention(state: StateStore, person: Person, study_id: str, answer: str) -> Consent:
     """Write down the first answer to the attention check; a second one changes nothing.
 
     Raises:
@@ -613,31 +601,37 @@ def answer_attention(state: StateStore, person: Person, study_id: str, answer: s
     """
     with state.writing() as rows:
         study = seen_study(rows, person, study_id)
-        expected, row = attention_answer(study), _row(rows, person, study_id)
+        expected, known = attention_answer(study), _consent(rows, person, study_id)
         if not expected:
             raise RefusedError(409, "This study has no attention check.")
-        if row is None:
+        if known is None:
             raise RefusedError(409, NOT_AGREED)
-        if row.attention is None:
-            row.attention = _plain(answer) == _plain(expected)
-    return ConsentView.model_validate(row)
+        if known.attention is None:
+            own = update(CONSENTS).filter_by(person_id=person.person_id, study_id=study_id)
+            first = own.values(attention=_plain(answer) == _plain(expected))
+            known = rows.execute(first.returning(CONSENTS)).one()
+        return _told(known)
 
 
-def consent_of(state: StateStore, person: Person, study_id: str) -> ConsentView:
+def consent_of(state: StateStore, person: Person, study_id: str) -> Consent:
     with state.reading() as rows:
-        row = _row(rows, person, study_id)
-        return ConsentView() if row is None else ConsentView.model_validate(row)
+        known = _consent(rows, person, study_id)
+        return ("", None) if known is None else _told(known)
 
 
-def consents_of(state: StateStore, study_id: str) -> Mapping[str, ConsentView]:
+def consents_of(state: StateStore, study_id: str) -> Mapping[str, Consent]:
     """Return what everybody agreed to, by the ids of people."""
     with state.reading() as rows:
-        found = rows.scalars(select(ConsentRow).where(ConsentRow.study_id == study_id))
-        return {row.person_id: ConsentView.model_validate(row) for row in found}
+        found = rows.execute(select(CONSENTS).filter_by(study_id=study_id))
+        return {one.person_id: _told(one) for one in found}
 
 
-def _row(rows: Session, person: Person, study_id: str) -> ConsentRow | None:
-    return rows.get(ConsentRow, (person.person_id, study_id))
+def _told(consent: Entry) -> Consent:
+    return consent.agreed.isoformat(timespec="seconds"), consent.attention
+
+
+def _consent(rows: Connection, person: Person, study_id: str) -> Entry | None:
+    return entry_of(rows, CONSENTS, person_id=person.person_id, study_id=study_id)
 
 
 def _plain(text: str) -> str:
@@ -667,19 +661,15 @@ def keep_phrase(
         RefusedError: 404 if the study is not theirs, 409 if it is closed.
         DataError: if a text cannot be kept.
     """
-    row = PhraseRow(
-        phrase_id=secrets.token_urlsafe(12), person_id=person.person_id, study_id=study_id
-    )
+    kept: dict[str, Any] = {"phrase_id": secrets.token_urlsafe(12)}
     for name, value in phrase:
-        is_text = isinstance(value, str)
-        setattr(row, name, storable(value, where=name) if is_text else _finite(value))
+        kept[name] = storable(value, where=name) if isinstance(value, str) else _finite(value)
     with state.writing() as rows:
         if study_id is not None and not seen_study(rows, person, study_id, is_locked=True).is_open:
             raise RefusedError(409, CLOSED)
-        row.seconds = active_seconds(rows, person.person_id, study_id)
-        row.created = now()
-        rows.add(row)
-    return phrase_view(row, person.name)
+        kept |= {"seconds": active_seconds(rows, person.person_id, study_id), "created": now()}
+        rows.execute(insert(PHRASES).values(person_id=person.person_id, study_id=study_id, **kept))
+    return PhraseView(**kept, slice_id=None, by=person.name)
 
 
 def phrases_of(
@@ -690,21 +680,16 @@ def phrases_of(
     Raises:
         RefusedError: 404 if the study is not theirs.
     """
-    asked = select(PhraseRow, PersonRow.name).join(
-        PersonRow, PersonRow.person_id == PhraseRow.person_id
-    )
-    asked = asked.where(
-        PhraseRow.study_id.is_(None) if study_id is None else PhraseRow.study_id == study_id
-    )
+    asked = _phrases_in(study_id)
     if class_title is not None:
-        asked = asked.where(PhraseRow.class_title == storable(class_title, where="class_title"))
+        asked = asked.where(PHRASES.c.class_title == storable(class_title, where="class_title"))
     if person.role is Role.ANNOTATOR:
-        asked = asked.where(PhraseRow.person_id == person.person_id)
+        asked = asked.where(PHRASES.c.person_id == person.person_id)
     with state.reading() as rows:
         if study_id is not None:
             seen_study(rows, person, study_id)
-        found = rows.execute(asked.order_by(PhraseRow.created.desc(), PhraseRow.phrase_id)).all()
-        return [phrase_view(row, name) for row, name in found]
+        found = rows.execute(asked.order_by(PHRASES.c.created.desc(), PHRASES.c.phrase_id))
+        return [PhraseView.model_validate(one) for one in found]
 
 
 def study_phrases(state: StateStore, person: Person, study_id: str) -> list[tuple[str, PhraseView]]:
@@ -713,31 +698,24 @@ def study_phrases(state: StateStore, person: Person, study_id: str) -> list[tupl
     Raises:
         RefusedError: 404 if the study is not theirs.
     """
-    asked = select(PhraseRow, PersonRow.name).join(
-        PersonRow, PersonRow.person_id == PhraseRow.person_id
-    )
-    asked = asked.where(PhraseRow.study_id == study_id).order_by(
-        PhraseRow.created, PhraseRow.phrase_id
-    )
+    asked = _phrases_in(study_id).order_by(PHRASES.c.created, PHRASES.c.phrase_id)
     with state.reading() as rows:
         seen_study(rows, person, study_id)
-        return [(row.person_id, phrase_view(row, name)) for row, name in rows.execute(asked).all()]
+        return [(one.person_id, PhraseView.model_validate(one)) for one in rows.execute(asked)]
+
+
+def _phrases_in(study_id: str | None) -> Select[*tuple[Any, ...]]:
+    """Return the phrases of a study with the names of their people, or those outside of all studies."""
+    submitted = select(PHRASES, PEOPLE.c.name.label("by"))
+    joined = submitted.join(PEOPLE, PEOPLE.c.person_id == PHRASES.c.person_id)
+    return joined.where(PHRASES.c.study_id == study_id)
 
 
 def mark_accepted(state: StateStore, phrase_id: str, slice_id: str) -> None:
     """Remember which slice a phrase became; saying it twice changes nothing."""
     with state.writing() as rows:
-        asked = (
-            update(PhraseRow)
-            .where(PhraseRow.phrase_id == phrase_id)
-            .values(slice_id=storable(slice_id, where="slice_id"))
-        )
-        rows.execute(asked)
-
-
-def phrase_view(row: PhraseRow, by: str) -> PhraseView:
-    fields = (name for name in PhraseView.model_fields if name != "by")
-    return PhraseView(**{name: getattr(row, name) for name in fields}, by=by)
+        became = storable(slice_id, where="slice_id")
+        rows.execute(update(PHRASES).filter_by(phrase_id=phrase_id).values(slice_id=became))
 
 
 def _finite(value: float | None) -> float | None:

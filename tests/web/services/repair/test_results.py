@@ -19,6 +19,7 @@ from weakspot.web.services import loop
 from weakspot.web.services.repair import (
     DownloadName,
     changed_images,
+    chunks,
     downloads,
     go_back_to,
     open_download,
@@ -116,11 +117,11 @@ def test_downloads__repaired__head_plan_and_model_can_be_read(repaired):
         DownloadName.WEIGHTS,
         DownloadName.README,
     } <= set(listed)
-    head = b"".join(open_download(repaired, DownloadName.HEAD).chunks())
+    head = b"".join(chunks(open_download(repaired, DownloadName.HEAD)[0]))
     assert len(head) == listed[DownloadName.HEAD].size
-    model = open_download(repaired, DownloadName.MODEL)
-    content = b"".join(model.chunks())
-    assert len(content) == model.size
+    model, size = open_download(repaired, DownloadName.MODEL)
+    content = b"".join(chunks(model))
+    assert len(content) == size
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         assert archive.testzip() is None
         assert archive.namelist() == ["fruit_repaired.onnx"]
@@ -144,7 +145,7 @@ def test_repair__twice_then_renamed__both_are_kept_and_can_be_gone_back_to(fruit
         workspace = Workspace(Project.open(project.folder))
         contents.append(
             [
-                b"".join(open_download(workspace, name).chunks())
+                b"".join(chunks(open_download(workspace, name)[0]))
                 for name in (DownloadName.HEAD, DownloadName.PLAN)
             ]
         )
@@ -165,7 +166,7 @@ def test_repair__twice_then_renamed__both_are_kept_and_can_be_gone_back_to(fruit
     assert back.repairs[0].section.strategy == "slice-balanced"
     assert [one.is_current for one in back.kept] == [False, True]
     for name, content in zip((DownloadName.HEAD, DownloadName.PLAN), contents[0], strict=True):
-        assert b"".join(open_download(workspace, name).chunks()) == content
+        assert b"".join(chunks(open_download(workspace, name)[0])) == content
 
 
 def _check_changed(workspace: Workspace) -> None:
@@ -215,9 +216,9 @@ def test_repair__table_without_images__offers_files_instead_of_a_dead_end(tmp_pa
         DownloadName.LABELS,
     } <= names
     assert not {DownloadName.HEAD, DownloadName.MODEL} & names
-    listed = b"".join(open_download(workspace, DownloadName.COLLECT).chunks()).decode()
+    listed = b"".join(chunks(open_download(workspace, DownloadName.COLLECT)[0])).decode()
     assert listed.startswith("slice_id,slice,rank,sample_id,")
-    packed = b"".join(open_download(workspace, DownloadName.MORE_WEIGHTS).chunks())
+    packed = b"".join(chunks(open_download(workspace, DownloadName.MORE_WEIGHTS)[0]))
     with zipfile.ZipFile(io.BytesIO(packed)) as archive:
         assert "just-train-twice/training_weights.csv" in archive.namelist()
 

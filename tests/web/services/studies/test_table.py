@@ -5,14 +5,14 @@ import pytest
 
 from weakspot.web.services.studies import (
     RepairFigures,
-    StudyEntry,
+    StudyTableRow,
     best_triples,
     study_table,
     table_csv,
 )
 
 
-def _entry(person_id: str, phrase: str, score: float | None, **more: object) -> StudyEntry:
+def _entry(person_id: str, phrase: str, score: float | None, **more: object) -> StudyTableRow:
     fields = {
         "person_id": person_id,
         "person": "Ada",
@@ -28,7 +28,7 @@ def _entry(person_id: str, phrase: str, score: float | None, **more: object) -> 
         "created": "2026-01-01T00:00:00+00:00",
         "is_accepted": False,
     }
-    return StudyEntry(**{**fields, **more})
+    return StudyTableRow(**{**fields, **more})
 
 
 def test_table__nothing_said__is_empty_with_a_summary():
