@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 from pydantic import ValidationError
+from tests import build
 
-from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.evidence import (
     Cause,
     CauseFinding,
@@ -16,7 +16,6 @@ from weakspot.core.evidence import (
 )
 from weakspot.core.failures import FailureCriterion, class_problems
 from weakspot.core.rules import AllOfRule, AnyOfRule, IdRule, LinearRule
-from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
 
 EVIDENCE = Evidence(
@@ -84,17 +83,12 @@ def test_effect_size__ratio_and_its_absence():
 
 def test_sides_of__samples_without_embeddings_are_on_neither_side():
     embeddings = np.array([[1.0], [1.0], [-1.0], [-1.0], [np.nan]], dtype=np.float32)
-    dataset = dataset_from_columns(
-        class_names=["a", "b"], labels=[0] * 5, predictions=np.array([1, 0, 1, 0, 1])
-    )
-    samples = SampleSet(
-        dataset=dataset,
-        rows=np.arange(5),
-        spaces={"clip": EmbeddingSpace(encoder_id="toy", embeddings=embeddings)},
+    samples = build.samples(
+        [0] * 5, class_names=["a", "b"], predictions=[1, 0, 1, 0, 1], embeddings=embeddings
     )
     rule = LinearRule(encoder_id="toy", direction=(1.0,))
     found = FailureSlice(class_name="a", rule=rule, method="hand", found_on=DataUse.of(samples))
-    problems = class_problems(dataset, samples.rows, FailureCriterion())
+    problems = class_problems(samples.dataset, samples.rows, FailureCriterion())
     sides = sides_of(found, samples, problems)
     assert sides.table == (1, 2, 1, 2)
     assert sides.outside.tolist() == [False, False, True, True, False]
@@ -104,7 +98,7 @@ def test_sides_of__samples_without_embeddings_are_on_neither_side():
         0,
         0,
     )
-    listed = IdRule(sample_ids=tuple(dataset.sample_ids()[:3]))
+    listed = IdRule(sample_ids=tuple(samples.dataset.sample_ids()[:3]))
     assert sides_of(found.model_copy(update={"rule": listed}), samples, problems).table == (
         2,
         3,
@@ -122,6 +116,8 @@ def test_sides_of__samples_without_embeddings_are_on_neither_side():
         False,
     ]
     everybody = found.model_copy(
-        update={"rule": AnyOfRule(rules=(rule, IdRule(sample_ids=tuple(dataset.sample_ids()))))}
+        update={
+            "rule": AnyOfRule(rules=(rule, IdRule(sample_ids=tuple(samples.dataset.sample_ids()))))
+        }
     )
     assert sides_of(everybody, samples, problems).inside.all()

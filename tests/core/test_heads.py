@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from tests import build
 
 from weakspot.core.dataset import Task, dataset_from_columns
 from weakspot.core.errors import ConfigError, DataError, ModelError, NotEnoughDataError
@@ -121,17 +122,18 @@ def _slice(ids, class_name="cat", contrast="", side=None):
 @pytest.fixture
 def animals():
     """Cats are rows 0 to 3, dogs 4 and 5, row 6 has no label; nobody is a fox."""
-    dataset = dataset_from_columns(
+    return build.samples(
+        [0, 0, 0, 0, 1, 1, -1],
         class_names=["cat", "dog", "fox"],
-        labels=[0, 0, 0, 0, 1, 1, -1],
         sample_ids=[f"s{number}" for number in range(7)],
         metadata={
             "place": ["grass", "grass", "sand", None, "sand", "sand", "grass"],
             "length": [1.0, float("nan"), 1.0, 2.0, 2.0, 2.0, 2.0],
             "nothing": [None] * 7,
         },
+        rows=np.arange(7),
+        name="training",
     )
-    return SampleSet(dataset=dataset, rows=np.arange(7), name="training")
 
 
 def test_labelled__leaves_out_training_rows_without_a_label(animals):

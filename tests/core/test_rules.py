@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from pydantic import TypeAdapter
+from tests import build
 
 from weakspot.core.arrays import BLOCK_ROWS
 from weakspot.core.dataset import dataset_from_columns
@@ -21,7 +22,7 @@ from weakspot.core.rules import (
     rule_class,
     single_rules,
 )
-from weakspot.core.samples import EmbeddingSpace, SampleSet
+from weakspot.core.samples import SampleSet
 
 EMBEDDINGS = np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 4.0], [np.nan, np.nan]], dtype=np.float32)
 PROBABILITIES = np.array([[0.9, 0.1], [0.4, 0.6], [0.5, 0.5], [0.2, 0.8]], dtype=np.float32)
@@ -29,16 +30,14 @@ ROWS = np.arange(4)
 
 
 def _samples(*, encoder_id="toy", labels=(0, 0, 1, -1), probabilities=PROBABILITIES):
-    dataset = dataset_from_columns(
+    return build.samples(
+        list(labels),
         class_names=["cat", "dog"],
-        labels=list(labels),
         probabilities=probabilities,
         metadata={"site": ["a", "a", "b", "b"]},
-    )
-    return SampleSet(
-        dataset=dataset,
+        embeddings=EMBEDDINGS,
+        encoder_id=encoder_id,
         rows=ROWS,
-        spaces={"clip": EmbeddingSpace(encoder_id=encoder_id, embeddings=EMBEDDINGS)},
     )
 
 
@@ -245,12 +244,7 @@ def test_any_of_rule__members_satisfy_at_least_one_rule():
 def test_scores__of_many_rows_are_those_of_few(rule):
     n_rows = BLOCK_ROWS + 7
     embeddings = np.random.default_rng(0).standard_normal((n_rows, 2)).astype(np.float32)
-    dataset = dataset_from_columns(class_names=["cat"], labels=[0] * n_rows)
-    samples = SampleSet(
-        dataset=dataset,
-        rows=np.arange(n_rows),
-        spaces={"clip": EmbeddingSpace(encoder_id="toy", embeddings=embeddings)},
-    )
+    samples = build.samples([0] * n_rows, class_names=["cat"], embeddings=embeddings)
     asked = np.array([n_rows - 1, 0, BLOCK_ROWS, BLOCK_ROWS - 1])
     assert rule.scores(samples, samples.rows)[asked] == pytest.approx(
         rule.scores(samples, asked), abs=1e-6

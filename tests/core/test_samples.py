@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests import build
 
 from weakspot.core.arrays import BLOCK_ROWS
 from weakspot.core.dataset import dataset_from_columns
@@ -25,11 +26,15 @@ from weakspot.testing.examples import discovery_samples
 
 @pytest.fixture
 def samples():
-    data = dataset_from_columns(class_names=["a"], labels=[0, 0, 0], sample_ids=["x", "y", "z"])
-    space = EmbeddingSpace(
-        encoder_id="e", embeddings=np.array([[1, 2], [3, 4], [5, 6]], dtype=np.float64)
+    return build.samples(
+        [0, 0, 0],
+        class_names=["a"],
+        sample_ids=["x", "y", "z"],
+        embeddings=np.array([[1, 2], [3, 4], [5, 6]], dtype=np.float64),
+        encoder_id="e",
+        rows=np.array([0, 2]),
+        name="test",
     )
-    return SampleSet(dataset=data, rows=np.array([0, 2]), spaces={"clip": space}, name="test")
 
 
 def test_embeddings__own_rows_or_others(samples):

@@ -3,8 +3,9 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests import build
 
-from weakspot.core.dataset import Split, dataset_from_columns
+from weakspot.core.dataset import Split
 from weakspot.core.errors import DataError
 from weakspot.core.failures import FailureCriterion, unjudged_classes
 from weakspot.core.group_tests import group_p
@@ -32,13 +33,12 @@ QUICK = AttributesDiscoverer(n_permutations=39)
 def _samples(metadata, failed, *, labels=None):
     failed = np.asarray(failed, dtype=bool)
     labels = np.zeros(len(failed), dtype=np.int64) if labels is None else np.asarray(labels)
-    dataset = dataset_from_columns(
-        class_names=["apple", "pear"],
-        labels=labels,
+    return build.samples(
+        labels,
         metadata=metadata,
         predictions=np.where(failed, 1 - labels, labels),
+        rows=np.arange(len(failed)),
     )
-    return SampleSet(dataset=dataset, rows=np.arange(len(failed)), name="toy")
 
 
 def _fruit(n_samples=600, seed=0):
@@ -384,14 +384,12 @@ def _objects(seed, *, is_told, per_object=5):
         name: np.array(["a", "b", "c"])[draws.integers(0, 3, 40)][objects].tolist()
         for name in ("colour", "shape", "light")
     }
-    dataset = dataset_from_columns(
-        class_names=["apple", "pear"],
-        labels=[0] * len(objects),
-        predictions=(draws.random(40) < 0.3)[objects].astype(np.int64),
+    return build.samples(
+        [0] * len(objects),
+        predictions=(draws.random(40) < 0.3)[objects],
         metadata=metadata,
         groups=[f"object {one}" for one in objects] if is_told else None,
     )
-    return SampleSet(dataset=dataset, rows=np.arange(len(objects)), name="toy")
 
 
 @pytest.mark.parametrize("n_permutations", [0, 39])

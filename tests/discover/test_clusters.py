@@ -1,9 +1,8 @@
 import numpy as np
 import pytest
+from tests import build
 
-from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.failures import FailureCriterion, unjudged_classes
-from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.core.slices import DataUse
 from weakspot.discover.clusters import ClustersDiscoverer
 
@@ -15,14 +14,13 @@ def _samples(failed):
     draws = np.random.default_rng(0)
     kinds = np.repeat([0, 1, 2], [60, 40, 20])
     embeddings = 3.0 * np.eye(12)[kinds] + 0.3 * draws.normal(size=(120, 12)) + 1.0
-    dataset = dataset_from_columns(
-        class_names=["apple", "pear"],
-        labels=[0] * 120,
+    return build.samples(
+        [0] * 120,
         sample_ids=[f"{number:03d}" for number in range(120)],
         predictions=np.where(failed, 1, 0),
-    )
-    space = EmbeddingSpace(encoder_id="e", embeddings=embeddings.astype(np.float32))
-    return SampleSet(dataset=dataset, rows=np.arange(120), spaces={"clip": space}), kinds
+        embeddings=embeddings,
+        encoder_id="e",
+    ), kinds
 
 
 @pytest.mark.parametrize("kind", [1, 2])

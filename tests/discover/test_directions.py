@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests import build
 
 from weakspot.core.dataset import Split, dataset_from_columns
 from weakspot.core.failures import FailureCriterion
@@ -178,12 +179,7 @@ def test_mean_and_deviation__reads_in_chunks_and_skips_nan(monkeypatch):
     embeddings = np.array(
         [[1000.0, 1], [1001, 1], [np.nan, 1], [1003, 1], [1004, 1]], dtype=np.float32
     )
-    dataset = dataset_from_columns(class_names=["a"], labels=[0] * 5)
-    samples = SampleSet(
-        dataset=dataset,
-        rows=np.arange(5),
-        spaces={"clip": EmbeddingSpace(encoder_id="toy", embeddings=embeddings)},
-    )
+    samples = build.samples([0] * 5, class_names=["a"], embeddings=embeddings)
     mean, deviation = mean_and_deviation(samples, "clip", samples.rows)
     assert mean == pytest.approx([1002.0, 1.0])
     assert deviation == pytest.approx([np.sqrt(2.5), 1.0])

@@ -3,11 +3,12 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests import build
 
 from weakspot.core.assistants import Assistants, SecondEncoder
-from weakspot.core.dataset import Split, dataset_from_columns
+from weakspot.core.dataset import Split
 from weakspot.core.failures import FailureCriterion
-from weakspot.core.samples import EmbeddingSpace, SampleSet
+from weakspot.core.samples import SampleSet
 from weakspot.discover.hypothesis import HypothesisDiscoverer
 from weakspot.testing.planted import phrase_embeddings, plant
 from weakspot.testing.planted_problems import nothing, rare, spurious
@@ -20,15 +21,7 @@ def _apples(angles, failed):
     """Samples on the unit circle; the phrase lies at angle 0, so a small angle is a large similarity."""
     radians = np.radians(np.array(angles, dtype=np.float64))
     embeddings = 5.0 * np.stack([np.cos(radians), np.sin(radians)], axis=1)
-    dataset = dataset_from_columns(
-        class_names=["apple", "pear"],
-        labels=[0] * len(angles),
-        predictions=np.array(failed, dtype=np.int64),
-    )
-    space = EmbeddingSpace(encoder_id="toy", embeddings=embeddings.astype(np.float32))
-    return SampleSet(
-        dataset=dataset, rows=np.arange(len(angles)), spaces={"clip": space}, name="toy"
-    )
+    return build.samples([0] * len(angles), predictions=failed, embeddings=embeddings)
 
 
 def _along_first_axis(texts):
@@ -206,13 +199,11 @@ def test_discover__objects_seen_several_times_are_no_coincidence():
 
 
 def test_discover__values_of_columns_need_no_embeddings():
-    dataset = dataset_from_columns(
-        class_names=["apple", "pear"],
-        labels=[0] * 6,
-        predictions=np.array([1, 1, 1, 0, 0, 0]),
+    samples = build.samples(
+        [0] * 6,
+        predictions=[1, 1, 1, 0, 0, 0],
         metadata={"colour": ["green", "green", "red", "red", "red", "red"]},
     )
-    samples = SampleSet(dataset=dataset, rows=np.arange(6), name="toy")
     method = HypothesisDiscoverer(phrases={"apple": ["colour = green", "colour = blue", "shiny"]})
     found = method.discover(samples, TOP_1, seed=0)
     (slice_,) = found.slices

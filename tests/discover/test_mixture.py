@@ -3,10 +3,10 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests import build
 
-from weakspot.core.dataset import Split, dataset_from_columns
+from weakspot.core.dataset import Split
 from weakspot.core.failures import FailureCriterion
-from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.discover.mixture import (
     Material,
     Mixture,
@@ -37,15 +37,12 @@ PLAIN = MixtureDiscoverer(
 
 
 def _samples(embeddings, labels, predictions, *, names=("cat", "dog"), probabilities=None):
-    dataset = dataset_from_columns(
+    return build.samples(
+        labels,
         class_names=names,
-        labels=labels,
         predictions=np.asarray(predictions),
         probabilities=probabilities,
-    )
-    space = EmbeddingSpace(encoder_id="toy", embeddings=np.asarray(embeddings, dtype=np.float32))
-    return SampleSet(
-        dataset=dataset, rows=np.arange(len(dataset)), spaces={"clip": space}, name="toy"
+        embeddings=embeddings,
     )
 
 

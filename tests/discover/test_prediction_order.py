@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from tests import build
 
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.failures import FailureCriterion
@@ -15,13 +16,13 @@ LABELS = [0, 0, 0, 0, 1, 1, 1]
 
 
 def _samples(probabilities=PROBABILITIES, predictions=None):
-    dataset = dataset_from_columns(
+    return build.samples(
+        LABELS,
         class_names=["cat", "dog"],
-        labels=LABELS,
         probabilities=probabilities,
         predictions=predictions,
+        rows=np.arange(7),
     )
-    return SampleSet(dataset=dataset, rows=np.arange(7), name="toy")
 
 
 def test_loss__as_many_members_as_failures():

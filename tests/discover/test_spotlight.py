@@ -2,10 +2,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests import build
 
-from weakspot.core.dataset import Split, dataset_from_columns
+from weakspot.core.dataset import Split
 from weakspot.core.failures import FailureCriterion, class_problems
-from weakspot.core.samples import EmbeddingSpace, SampleSet
+from weakspot.core.samples import EmbeddingSpace
 from weakspot.discover.spotlight import (
     Field,
     SpotlightDiscoverer,
@@ -31,15 +32,13 @@ def _samples(n_each=40, *, seed=0, probabilities=None):
     labels = (kinds == 3).astype(np.int64)
     predictions = np.where(kinds == 1, 1, labels)
     predictions[-1] = 0
-    dataset = dataset_from_columns(
+    return build.samples(
+        labels,
         class_names=["cat", "dog"],
-        labels=labels,
         predictions=predictions,
         probabilities=probabilities,
-    )
-    space = EmbeddingSpace(encoder_id="toy", embeddings=embeddings)
-    return SampleSet(
-        dataset=dataset, rows=np.arange(len(kinds)), spaces={"clip": space}, name="toy"
+        embeddings=embeddings,
+        rows=np.arange(len(kinds)),
     ), kinds
 
 

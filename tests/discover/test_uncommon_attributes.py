@@ -4,12 +4,12 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests import build
 
 from weakspot.core.assistants import Assistants
 from weakspot.core.dataset import Split, dataset_from_columns
 from weakspot.core.errors import ModelError, UnavailableError
 from weakspot.core.failures import FailureCriterion, class_problems
-from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.discover.uncommon_attributes import (
     SCHEMA,
     UncommonAttributesDiscoverer,
@@ -37,14 +37,8 @@ def _words(texts):
 
 def _seals(places, failed):
     images = _words([f"a seal {place}" for place in places])
-    dataset = dataset_from_columns(
-        class_names=["seal", "dog"],
-        labels=[0] * len(places),
-        predictions=np.array(failed, dtype=np.int64),
-    )
-    space = EmbeddingSpace(encoder_id="toy", embeddings=3.0 * images)
-    return SampleSet(
-        dataset=dataset, rows=np.arange(len(places)), spaces={"clip": space}, name="toy"
+    return build.samples(
+        [0] * len(places), class_names=["seal", "dog"], predictions=failed, embeddings=3.0 * images
     )
 
 

@@ -1,9 +1,8 @@
 import numpy as np
 import pytest
+from tests import build
 
-from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.failures import FailureCriterion, class_problems
-from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse
 from weakspot.discover.words import WordFrequenciesDiscoverer, WordsDiscoverer
 from weakspot.testing.checks import checks_for
@@ -12,13 +11,12 @@ TOP_1 = FailureCriterion()
 
 
 def _samples(captions, failed, **columns):
-    dataset = dataset_from_columns(
+    return build.samples(
+        [0] * len(captions),
         class_names=["dog", "cat"],
-        labels=[0] * len(captions),
-        predictions=np.array(failed, dtype=np.int64),
+        predictions=failed,
         metadata={"caption": captions, **columns},
     )
-    return SampleSet(dataset=dataset, rows=np.arange(len(captions)), name="toy")
 
 
 def _rainy(n_samples=200, *, seed=0):

@@ -1,9 +1,7 @@
 import numpy as np
 import pytest
 
-from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.rules import LinearRule
-from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
 
 
@@ -19,16 +17,13 @@ def make_samples():
         embeddings[:n_apples, 0] = np.where(marks, 1.0, -1.0)
         embeddings[n_apples:, 0] = -1.0
         embeddings[:, 1] = 0.1
-        dataset = dataset_from_columns(
-            class_names=["apple", "pear"],
-            labels=labels,
+        return build.samples(
+            labels,
             predictions=predictions,
             content_hashes=hashes,
             splits=splits,
-        )
-        space = EmbeddingSpace(encoder_id="toy", embeddings=embeddings)
-        return SampleSet(
-            dataset=dataset, rows=np.arange(len(labels)), spaces={"clip": space}, name="all"
+            embeddings=embeddings,
+            name="all",
         )
 
     return build

@@ -2,11 +2,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests import build
 
-from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.failures import FailureCriterion, class_problems
 from weakspot.core.rules import ColumnRule
-from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
 from weakspot.verify.blind import MAX_ODDS, UNMOVED, judge_blind, weighed_by_training
 
@@ -18,17 +17,16 @@ def _samples(n_failed=(20, 10)):
     failed = np.concatenate([np.arange(100) < number for number in n_failed])
     labels = np.repeat([0, 1], 100)
     number = np.tile(np.arange(100), 2)
-    dataset = dataset_from_columns(
-        class_names=["apple", "pear"],
-        labels=labels.tolist(),
+    return build.samples(
+        labels.tolist(),
         sample_ids=[f"{place:03d}" for place in range(200)],
         metadata={
             "early": np.where(number < 30, "yes", "no").tolist(),
             "odd": np.where(number % 2 == 1, "yes", "no").tolist(),
         },
         predictions=np.where(failed, 1 - labels, labels),
+        rows=np.arange(200),
     )
-    return SampleSet(dataset=dataset, rows=np.arange(200))
 
 
 def _candidate(class_name, column, method="values"):
@@ -107,20 +105,19 @@ EVEN = np.array([0.5, 0.5])
 def _weights(n_failed, *, failure_rate, groups=None):
     """Return the weights of the first 20 training samples of 100, and of every other one; the first ones failed."""
     number = np.arange(N)
-    dataset = dataset_from_columns(
-        class_names=["apple", "pear"],
-        labels=[0] * N,
+    samples = build.samples(
+        [0] * N,
         splits=["train"] * N,
         sample_ids=[f"{place:03d}" for place in number],
         metadata={
             "early": np.where(number < 20, "yes", "no").tolist(),
             "odd": np.where(number % 2 == 1, "yes", "no").tolist(),
         },
-        predictions=(number < n_failed).astype(np.int64),
+        predictions=number < n_failed,
         groups=groups,
+        rows=number,
     )
-    samples = SampleSet(dataset=dataset, rows=number)
-    (problem,) = class_problems(dataset, number, FailureCriterion())
+    (problem,) = class_problems(samples.dataset, number, FailureCriterion())
     return weighed_by_training(EVEN, RULES, problem, samples, failure_rate=failure_rate)
 
 

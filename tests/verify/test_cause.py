@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests import build
 
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.evidence import Cause, Verdict
@@ -29,16 +30,19 @@ def _world(*, green_apples_training, green_pears_training, n_training=20, wrong=
     )
     labels = [0] * n_training + [1] * n_training + [0] * 40
     predictions = np.array([0] * n_training + [1] * n_training + [wrong] * 20 + [0] * 20)
-    dataset = dataset_from_columns(
+    training = build.samples(
+        labels,
         class_names=["apple", "pear", "melon"],
-        labels=labels,
         predictions=predictions,
         splits=["train"] * (2 * n_training) + ["validation"] * 40,
         metadata={"is_green": greens},
+        rows=np.arange(2 * n_training),
+        name="training",
     )
-    training = SampleSet(dataset=dataset, rows=np.arange(2 * n_training), name="training")
     evaluation = SampleSet(
-        dataset=dataset, rows=np.arange(2 * n_training, 2 * n_training + 40), name="evaluation"
+        dataset=training.dataset,
+        rows=np.arange(2 * n_training, 2 * n_training + 40),
+        name="evaluation",
     )
     rule = ColumnRule(column="is_green", values=(True,))
     found = FailureSlice(
@@ -143,14 +147,14 @@ def _table(*, works):
     answers[140:146] = 0
     if works:
         answers[120:132] = 1
-    dataset = dataset_from_columns(
+    samples = build.samples(
+        labels,
         class_names=["apple", "pear", "melon"],
-        labels=labels,
         predictions=answers,
         splits=["validation"] * 180,
         metadata={"is_green": greens.tolist()},
+        rows=np.arange(180),
     )
-    samples = SampleSet(dataset=dataset, rows=np.arange(180))
     return CauseFinder().cause(
         _world(green_apples_training=0, green_pears_training=0)[0],
         samples.only(samples.rows[:0]),
@@ -196,14 +200,13 @@ def _clouds(*, apart, kind_of_pears=0.3, kind_training=0.3, cue=False, seed=0):
         answers[(labels == 1) & ~is_odd & (draws.random(len(labels)) < 0.4)] = 2
     if not apart:
         answers[(labels == 1) & (draws.random(len(labels)) < 0.4)] = 0
-    dataset = dataset_from_columns(
+    samples = build.samples(
+        labels,
         class_names=["apple", "pear", "melon"],
-        labels=labels,
         predictions=answers,
         metadata={"is_green": is_odd.tolist()},
+        embeddings=embeddings,
     )
-    space = EmbeddingSpace(encoder_id="toy", embeddings=embeddings.astype(np.float32))
-    samples = SampleSet(dataset=dataset, rows=np.arange(len(labels)), spaces={"clip": space})
     return samples.only(samples.rows[is_training]), samples.only(samples.rows[~is_training])
 
 

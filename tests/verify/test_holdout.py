@@ -2,13 +2,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests import build
 
-from weakspot.core.dataset import Split, dataset_from_columns
+from weakspot.core.dataset import Split
 from weakspot.core.errors import DataError
 from weakspot.core.evidence import Verdict
 from weakspot.core.failures import FailureCriterion
 from weakspot.core.rules import AllOfRule, AnyOfRule, ColumnRule, PredictionRule
-from weakspot.core.samples import EmbeddingSpace, SampleSet
+from weakspot.core.samples import EmbeddingSpace
 from weakspot.core.slices import DataUse, FailureSlice
 from weakspot.discover.directions import DirectionsDiscoverer
 from weakspot.testing.planted import plant
@@ -210,13 +211,12 @@ def _columns_world(draws, *, n_rows=160, n_columns=12):
     columns = {
         f"chance{number}": (draws.random(n_rows) < 0.3).tolist() for number in range(n_columns)
     }
-    dataset = dataset_from_columns(
+    samples = build.samples(
+        [0] * n_rows,
         class_names=["a", "b"],
-        labels=[0] * n_rows,
-        predictions=(draws.random(n_rows) < 0.3).astype(np.int64),
+        predictions=draws.random(n_rows) < 0.3,
         metadata=columns,
     )
-    samples = SampleSet(dataset=dataset, rows=np.arange(n_rows))
     slices = [
         FailureSlice(
             class_name="a",
@@ -265,13 +265,12 @@ def _column_slice(column, *, method="attributes", value=True):
 
 def _two_halves(columns, wrong):
     """Return both halves of the same eighty samples of one class: columns and failures are given for one half."""
-    dataset = dataset_from_columns(
+    samples = build.samples(
+        [0] * 160,
         class_names=["a", "b"],
-        labels=[0] * 160,
-        predictions=np.array(wrong * 2, dtype=np.int64),
+        predictions=wrong * 2,
         metadata={name: values * 2 for name, values in columns.items()},
     )
-    samples = SampleSet(dataset=dataset, rows=np.arange(160))
     return samples.only(np.arange(80), name="discovery"), samples.only(
         np.arange(80, 160), name="confirmation"
     )

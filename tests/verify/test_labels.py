@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests import build
 
 from weakspot.core.arrays import unit_rows
 from weakspot.core.dataset import Split, dataset_from_columns
@@ -287,12 +288,7 @@ def test_nearest__the_same_as_sorting_everything():
     draws = np.random.default_rng(0)
     embeddings = draws.standard_normal((CHUNK_ROWS + 300, 3)).astype(np.float32)
     embeddings[7] = np.nan
-    dataset = dataset_from_columns(class_names=["apple"], labels=[0] * len(embeddings))
-    training = SampleSet(
-        dataset=dataset,
-        rows=np.arange(len(embeddings)),
-        spaces={"clip": EmbeddingSpace(encoder_id="toy", embeddings=embeddings)},
-    )
+    training = build.samples([0] * len(embeddings), class_names=["apple"], embeddings=embeddings)
     asked = unit_rows(draws.standard_normal((BLOCK_FAILURES + 5, 3)))
     best, found = nearest_rows(asked, training, training.rows, space="clip", n_nearest=4)
     similarities = np.nan_to_num(asked @ unit_rows(embeddings).T, nan=-np.inf)

@@ -1,12 +1,11 @@
 import numpy as np
 import pytest
+from tests import build
 
-from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.errors import DataError
 from weakspot.core.evidence import Verdict
 from weakspot.core.failures import FailureCriterion
 from weakspot.core.rules import AllOfRule, ColumnRule, IdRule
-from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
 from weakspot.verify.holdout import HoldoutVerifier
 from weakspot.verify.organised import organise_slices
@@ -21,13 +20,13 @@ def samples():
     failed[:18], failed[18:20] = True, False
     failed[80:95], failed[95:] = True, False
     predictions = failed.astype(np.int64)
-    dataset = dataset_from_columns(
+    return build.samples(
+        [0] * 100,
         class_names=["cat", "dog"],
-        labels=[0] * 100,
         predictions=predictions,
         sample_ids=[f"s{row:03d}" for row in range(100)],
+        name="confirmation",
     )
-    return SampleSet(dataset=dataset, rows=np.arange(100), name="confirmation")
 
 
 def _slice(method, *rows):
@@ -83,13 +82,12 @@ def _nested(seed=0, n_samples=6_000):
     rates = np.where(red, 0.5, 0.02)
     rates = np.where(red & night, 0.9, rates)
     failed = draws.random(n_samples) < np.where(cut, 0.7, rates)
-    dataset = dataset_from_columns(
-        class_names=["apple", "pear"],
-        labels=[0] * n_samples,
-        predictions=failed.astype(np.int64),
+    return build.samples(
+        [0] * n_samples,
+        predictions=failed,
         metadata={"red": red, "night": night, "wet": wet, "cut": cut},
+        name="confirmation",
     )
-    return SampleSet(dataset=dataset, rows=np.arange(n_samples), name="confirmation")
 
 
 def _by_columns(*columns, digest="other"):

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from tests import build
 
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.failures import FailureCriterion
@@ -23,13 +24,7 @@ def samples():
         "five": (places < 5).tolist(),
         "others": (places >= 30).tolist(),
     }
-    dataset = dataset_from_columns(
-        class_names=["apple", "pear"],
-        labels=[0] * 40,
-        predictions=(places < 10).astype(np.int64),
-        metadata=columns,
-    )
-    return SampleSet(dataset=dataset, rows=places)
+    return build.samples([0] * 40, predictions=places < 10, metadata=columns, rows=places)
 
 
 def _slice(column, method="attributes", class_name="apple"):
@@ -90,14 +85,13 @@ def test_screened__what_can_never_be_tested_is_dropped(samples):
 
 def test_screened__what_stands_out_by_far_is_not_cut(monkeypatch):
     places = np.arange(400)
-    dataset = dataset_from_columns(
-        class_names=["apple", "pear"],
-        labels=[0] * 400,
-        predictions=(places < 60).astype(np.int64),
+    many = build.samples(
+        [0] * 400,
+        predictions=places < 60,
         metadata={f"from{start}": (places >= start) & (places < start + 20) for start in (0, 20)}
         | {"weak": (places % 60 == 0).tolist()},
+        rows=places,
     )
-    many = SampleSet(dataset=dataset, rows=places)
     slices = [_slice("weak"), _slice("from0"), _slice("from20")]
     # Half of the places, rounded down, is left to the weak one.
     assert len(_screened(slices, many, most=1, largest_p=1.0).kept) == 1
@@ -173,9 +167,8 @@ def test_screened__words_that_nothing_else_covers__are_tests(samples):
 def test_screened__a_severe_word_inside_a_broad_slice__is_a_test():
     places = np.arange(400)
     severe = places < 30
-    dataset = dataset_from_columns(
-        class_names=["apple", "pear"],
-        labels=[0] * 400,
+    many = build.samples(
+        [0] * 400,
         predictions=np.where(severe, places % 10 < 8, (places < 150) & (places % 5 < 2)).astype(
             np.int64
         ),
@@ -184,8 +177,8 @@ def test_screened__a_severe_word_inside_a_broad_slice__is_a_test():
             "severe": severe.tolist(),
             "part": ((places >= 60) & (places < 90)).tolist(),
         },
+        rows=places,
     )
-    many = SampleSet(dataset=dataset, rows=places)
     slices = [_slice("broad"), _slice("severe", "keywords"), _slice("part", "keywords")]
     assert _screened(slices, many, words={"keywords"}).kept == tuple(slices[:2])
     assert _screened(slices, many).kept == tuple(slices)

@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
+from tests import build
 
-from weakspot.core.dataset import dataset_from_columns
-from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.verify.class_shift import (
     PENALTY,
     TwoSides,
@@ -23,14 +22,15 @@ def _samples(*, shift=0.0, n_here=40, n_there=80, groups=None, seed=0):
     is_here = np.tile(np.arange(n_here + n_there) < n_here, 2)
     embeddings = rng.normal(size=(n_samples, 32)).astype(np.float32)
     embeddings[is_here & (labels == 0), 0] += shift
-    dataset = dataset_from_columns(
+    samples = build.samples(
+        labels,
         class_names=["heron", "gull"],
-        labels=labels,
         splits=np.where(is_here, "validation", "train").tolist(),
         groups=groups,
+        embeddings=embeddings,
+        encoder_id="test",
+        rows=np.arange(n_samples),
     )
-    space = EmbeddingSpace(encoder_id="test", embeddings=embeddings)
-    samples = SampleSet(dataset=dataset, rows=np.arange(n_samples), spaces={"clip": space})
     return samples, np.flatnonzero(is_here), np.flatnonzero(~is_here)
 
 

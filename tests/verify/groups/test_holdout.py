@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests import build
 
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.evidence import Verdict
@@ -20,14 +21,13 @@ TOP_1 = FailureCriterion()
 
 
 def _samples(groups, colours, wrong):
-    dataset = dataset_from_columns(
-        class_names=["apple", "pear"],
-        labels=[0] * len(colours),
-        predictions=np.array(wrong, dtype=np.int64),
+    return build.samples(
+        [0] * len(colours),
+        predictions=wrong,
         metadata={"colour": colours},
         groups=groups,
+        name="all",
     )
-    return SampleSet(dataset=dataset, rows=np.arange(len(colours)), name="all")
 
 
 def _slice(samples, colour="green"):
@@ -142,7 +142,7 @@ def test_organise_slices__what_is_left_is_judged_by_objects():
     evidence = HoldoutVerifier(same_at=1.0).verify(
         [big, green], discovery=nobody, confirmation=samples, criterion=TOP_1
     )
-    explained = organise_slices([big, green], evidence, {"0": samples}, TOP_1).evidence
+    explained, _ = organise_slices([big, green], evidence, {"0": samples}, TOP_1)
     assert [one.verdict for one in evidence] == [Verdict.CONFIRMED] * 2
     assert fisher_p(2 * size, 6 * size, 3 * size, 26 * size) < 0.05
     assert explained[1].explained.slice_id == big.slice_id

@@ -5,11 +5,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pydantic import TypeAdapter
+from tests import build
 
-from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.errors import DataError
 from weakspot.core.rules import BUILT_IN_RULES, MembershipRule, rule_class
-from weakspot.core.samples import SampleSet
 from weakspot.words import caption_rule as module
 from weakspot.words.caption_rule import (
     MAX_REMEMBERED,
@@ -21,10 +20,7 @@ from weakspot.words.caption_rule import (
 
 
 def _samples(captions, column="caption"):
-    dataset = dataset_from_columns(
-        class_names=["dog"], labels=[0] * len(captions), metadata={column: captions}
-    )
-    return SampleSet(dataset=dataset, rows=np.arange(len(captions)))
+    return build.samples([0] * len(captions), class_names=["dog"], metadata={column: captions})
 
 
 def test_caption_rule__members_are_those_who_say_it__unknown_without_caption():
