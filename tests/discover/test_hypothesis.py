@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 from tests import build
 
-from weakspot.core.assistants import Assistants, SecondEncoder
+from weakspot.core.assistants import Assistants
 from weakspot.core.dataset import Split
 from weakspot.core.failures import FailureCriterion
 from weakspot.core.samples import SampleSet
@@ -172,7 +172,7 @@ def test_discover__words_of_a_second_encoder_in_its_own_space():
     both = SampleSet(
         dataset=samples.dataset, rows=samples.rows, spaces={"other": samples.space("clip")}
     )
-    second = SecondEncoder(space="other", embed_texts=_along_first_axis)
+    second = ("other", _along_first_axis)
     method = HypothesisDiscoverer(phrases={"apple": ["x"]}, space="other", n_permutations=0)
     (found,) = method.discover(both, TOP_1, seed=0, assistants=Assistants(second=second)).slices
     assert (found.strength, found.rule.space) == (1.0, "other")

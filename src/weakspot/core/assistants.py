@@ -21,19 +21,6 @@ Propose = Callable[[str, Mapping[str, JsonValue]], JsonValue]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class SecondEncoder:
-    """An encoder that had no part in finding or naming.
-
-    Args:
-        space: its embeddings, by space name.
-        embed_texts: phrases to unit vectors [m, d] of that space.
-    """
-
-    space: str
-    embed_texts: EmbedTexts
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Assistants:
     """Whom a method may ask; None where there is nobody.
 
@@ -43,7 +30,7 @@ class Assistants:
         answers: rows and a question to one short answer each; empty where there is none.
         propose: a prompt and a JSON schema to the parsed answer of a language model. Raises a `ModelError` when the answer does not
             fit the schema or never comes: methods then go on without it and say so in a note.
-        second: an independent encoder.
+        second: the space of an encoder that had no part in finding or naming, and what embeds phrases into it.
         seen: rows and words that a name may add ("with text", "green", "in a kitchen") to how surely independent witnesses (text
             reading, object and scene networks, measured properties) see that in each image [n], from 0 to 1, not a number where an
             image was not looked at; None where no witness can tell such words.
@@ -56,15 +43,15 @@ class Assistants:
     captions: CaptionRows | None = None
     answers: AnswerRows | None = None
     propose: Propose | None = None
-    second: SecondEncoder | None = None
+    second: tuple[str, EmbedTexts] | None = None
     seen: SeenInRows | None = None
     trust: TrustPhrases | None = None
     measured: TrustPhrases | None = None
 
     def text_side(self, space: str) -> EmbedTexts | None:
         """Return what embeds phrases into a space; None if nothing does."""
-        if self.second is not None and self.second.space == space:
-            return self.second.embed_texts
+        if self.second is not None and self.second[0] == space:
+            return self.second[1]
         return self.embed_texts if space == "clip" else None
 
     @property

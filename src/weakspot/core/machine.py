@@ -32,13 +32,9 @@ def user_cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "weakspot"
 
 
-class _Total:
-    def __init__(self) -> None:
-        self.seconds = 0.0
-        self.lock = Lock()
-
-
-_TOTAL = _Total()
+_LOCK = Lock()
+_WAITS: list[float] = [0.0]
+"""Seconds that this process has waited, all threads together."""
 
 
 @contextmanager
@@ -48,13 +44,13 @@ def waiting() -> Iterator[None]:
     try:
         yield
     finally:
-        with _TOTAL.lock:
-            _TOTAL.seconds += time.perf_counter() - begun
+        with _LOCK:
+            _WAITS[0] += time.perf_counter() - begun
 
 
 def waited_seconds() -> float:
     """Return how long this process has waited so far, all threads together."""
-    return _TOTAL.seconds
+    return _WAITS[0]
 
 
 MIN_SECONDS = 2.0

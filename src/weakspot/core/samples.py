@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -245,11 +245,20 @@ class AttributeBook(Record):
         return tuple(attribute.column for attribute in self.attributes)
 
 
+def _marked(table: pa.Table, mark: bytes, content: object) -> pa.Table:
+    kept = {**(table.schema.metadata or {}), mark: json.dumps(content).encode()}
+    return table.replace_schema_metadata(kept)
+
+
+def _read_mark(table: pa.Table, mark: bytes) -> Any:
+    """Return what a mark holds; None where the table has none."""
+    content = (table.schema.metadata or {}).get(mark)
+    return None if content is None else json.loads(content)
+
+
 def mark_attributes(table: pa.Table, columns: Sequence[str]) -> pa.Table:
     """Return the table with a mark that says which of its metadata columns (names without prefix) are attributes."""
-    return table.replace_schema_metadata(
-        {**(table.schema.metadata or {}), _MARK: json.dumps(list(columns)).encode()}
-    )
+    return _marked(table, _MARK, list(columns))
 
 
 def marked_attributes(table: pa.Table) -> tuple[str, ...] | None:
@@ -258,8 +267,8 @@ def marked_attributes(table: pa.Table) -> tuple[str, ...] | None:
     >>> marked_attributes(mark_attributes(pa.table({"meta.site": ["north"]}), ["site"]))
     ('site',)
     """
-    mark = (table.schema.metadata or {}).get(_MARK)
-    return None if mark is None else tuple(str(name) for name in json.loads(mark))
+    names = _read_mark(table, _MARK)
+    return None if names is None else tuple(names)
 
 
 def mark_told_by_words(table: pa.Table, columns: Sequence[str]) -> pa.Table:
@@ -267,9 +276,7 @@ def mark_told_by_words(table: pa.Table, columns: Sequence[str]) -> pa.Table:
 
     Such a column repeats what the encoder says, so it is no independent witness of words that the encoder chose.
     """
-    return table.replace_schema_metadata(
-        {**(table.schema.metadata or {}), _MARK_OF_WORDS: json.dumps(list(columns)).encode()}
-    )
+    return _marked(table, _MARK_OF_WORDS, list(columns))
 
 
 def told_by_words(table: pa.Table) -> frozenset[str]:
@@ -278,8 +285,7 @@ def told_by_words(table: pa.Table) -> frozenset[str]:
     >>> sorted(told_by_words(mark_told_by_words(pa.table({"meta.colour": ["green"]}), ["colour"])))
     ['colour']
     """
-    mark = (table.schema.metadata or {}).get(_MARK_OF_WORDS)
-    return frozenset() if mark is None else frozenset(str(name) for name in json.loads(mark))
+    return frozenset(_read_mark(table, _MARK_OF_WORDS) or ())
 
 
 Titles = Mapping[str, tuple[str, Mapping[str, str]]]
@@ -304,9 +310,7 @@ def titles_of(attributes: Sequence[Attribute]) -> Titles:
 def mark_titles(table: pa.Table, titles: Titles) -> pa.Table:
     """Return the table with a mark that says what its columns and values are called."""
     content = {column: [name, dict(values)] for column, (name, values) in titles.items()}
-    return table.replace_schema_metadata(
-        {**(table.schema.metadata or {}), _MARK_OF_TITLES: json.dumps(content).encode()}
-    )
+    return _marked(table, _MARK_OF_TITLES, content)
 
 
 def shown_as(table: pa.Table, column: str, value: str) -> tuple[str, str]:
@@ -316,16 +320,13 @@ def shown_as(table: pa.Table, column: str, value: str) -> tuple[str, str]:
     >>> shown_as(table, "colour (1f)", "green"), shown_as(table, "site", "north")
     (('hue', 'unripe'), ('site', 'north'))
     """
-    mark = (table.schema.metadata or {}).get(_MARK_OF_TITLES)
-    name, values = (json.loads(mark) if mark else {}).get(column, (column, {}))
+    name, values = (_read_mark(table, _MARK_OF_TITLES) or {}).get(column, (column, {}))
     return str(name), str(values.get(value, value))
 
 
 def mark_added(table: pa.Table, columns: Sequence[str]) -> pa.Table:
     """Return the table with a mark that says which metadata columns were computed, and so are none of the user's."""
-    return table.replace_schema_metadata(
-        {**(table.schema.metadata or {}), _MARK_OF_ADDED: json.dumps(list(columns)).encode()}
-    )
+    return _marked(table, _MARK_OF_ADDED, list(columns))
 
 
 def added_columns(table: pa.Table) -> tuple[str, ...]:
@@ -334,8 +335,7 @@ def added_columns(table: pa.Table) -> tuple[str, ...]:
     >>> added_columns(mark_added(pa.table({"meta.colour": ["green"]}), ["colour"]))
     ('colour',)
     """
-    mark = (table.schema.metadata or {}).get(_MARK_OF_ADDED)
-    return () if mark is None else tuple(str(name) for name in json.loads(mark))
+    return tuple(_read_mark(table, _MARK_OF_ADDED) or ())
 
 
 CLIP = "clip"

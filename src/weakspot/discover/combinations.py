@@ -22,19 +22,9 @@ MAX_TABLE = 16_384
 MIN_WORK_PER_THREAD = 1_000_000
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Cover:
-    """Blocks of attributes inside which all tuples lie.
-
-    Args:
-        blocks: [b, l] attributes, -1 at the end.
-        grouped: [t] tuples, those of the first block first.
-        starts: [b + 1] where the tuples of every block begin.
-    """
-
-    blocks: IntArray
-    grouped: IntArray
-    starts: IntArray
+Cover = tuple[IntArray, IntArray, IntArray]
+"""Blocks of attributes [b, l] inside which all tuples lie, -1 at the end; tuples [t], those of the first block first; and where the
+tuples of every block begin [b + 1]."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -62,14 +52,15 @@ class CellPlan:
         n_blocks = cover_tuples(self.tuples, self.sizes, (MAX_TABLE, n_samples), blocks, block_of)
         grouped = np.argsort(block_of, kind="stable")
         starts = np.searchsorted(block_of[grouped], np.arange(n_blocks + 1))
-        return Cover(blocks=blocks[:n_blocks].copy(), grouped=grouped, starts=starts)
+        return blocks[:n_blocks].copy(), grouped, starts
 
     def counted(self, columns: AnyArray, cover: Cover, *, n_threads: int = 1) -> AnyArray:
         """Return the number of samples in every cell, given codes by column [a, n]."""
         from weakspot.discover.combination_kernels import count_blocks
 
         cells = np.zeros(self.n_cells, dtype=np.uint32)
-        n_blocks = len(cover.blocks)
+        blocks, grouped, starts = cover
+        n_blocks = len(blocks)
         work = columns.shape[1] * n_blocks
         n_parts = min(n_threads, n_blocks, 1 + work // MIN_WORK_PER_THREAD)
         ends = np.linspace(0, n_blocks, n_parts + 1).astype(np.int64).tolist()
@@ -77,8 +68,8 @@ class CellPlan:
         # A tuple belongs to one block, so no two threads write to the same cell.
         def count(part: int) -> None:
             first, last = ends[part], ends[part + 1]
-            plan = (self.tuples, self.offsets, cover.grouped, cover.starts[first : last + 1])
-            count_blocks(columns, self.sizes, cover.blocks[first:last], plan, cells)
+            plan = (self.tuples, self.offsets, grouped, starts[first : last + 1])
+            count_blocks(columns, self.sizes, blocks[first:last], plan, cells)
 
         if n_parts == 1:
             count(0)
@@ -488,7 +479,7 @@ class ShuffledFailures:
         return np.ascontiguousarray(draws.permuted(places, axis=1)[:, : self._n_few])
 
     def _raise(self, rows: AnyArray, maxima: DoubleArray) -> None:
-        work = rows.size * sum(len(cover.blocks) for _, cover, _ in self._pieces)
+        work = rows.size * sum(len(blocks) for _, (blocks, _, _), _ in self._pieces)
         n_parts = max(1, min(self._n_threads, len(rows), work // MIN_WORK_PER_THREAD))
         ends = np.linspace(0, len(rows), n_parts + 1).astype(np.int64)
 
@@ -506,9 +497,9 @@ class ShuffledFailures:
         from weakspot.discover.combination_kernels import raise_maxima
 
         totals = (self._n_samples, self._n_failed, int(self._holds_right))
-        for piece, cover, fixed in self._pieces:
-            plan = (piece.plan.tuples, piece.plan.offsets, cover.grouped, cover.starts)
-            layout = (piece.plan.sizes, cover.blocks, plan, piece.plan.n_cells)
+        for piece, (blocks, grouped, starts), fixed in self._pieces:
+            plan = (piece.plan.tuples, piece.plan.offsets, grouped, starts)
+            layout = (piece.plan.sizes, blocks, plan, piece.plan.n_cells)
             raise_maxima(
                 self._columns.columns,
                 rows,

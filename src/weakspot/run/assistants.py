@@ -15,7 +15,7 @@ from PIL import Image
 from pydantic import JsonValue
 
 from weakspot.core.arrays import child_seed
-from weakspot.core.assistants import AnswerRows, Assistants, CaptionRows, EmbedTexts, SecondEncoder
+from weakspot.core.assistants import AnswerRows, Assistants, CaptionRows, EmbedTexts
 from weakspot.core.dataset import Dataset
 from weakspot.core.errors import ConfigError, ModelError, WeakspotError
 from weakspot.core.roles import Captioner, Embedder, Engine, QuestionAnswerer, TextGenerator
@@ -391,7 +391,7 @@ def assistants_for(
         else Proposer(asked.language, store, seed=settings.seed),
         second=None
         if asked.second is None or SECOND not in described.spaces
-        else _second_encoder(asked.second),
+        else (SECOND, _text_side(asked.second)),
         seen=seeing,
         trust=embedder.knows if isinstance(embedder, KnowsPhrases) else None,
         measured=embedder.measured if isinstance(embedder, MeasuredWords) else None,
@@ -453,10 +453,6 @@ def _built(
 
 def _text_side(embedder: Embedder) -> EmbedTexts:
     return lambda phrases: embed_phrases(phrases, embedder)
-
-
-def _second_encoder(embedder: Embedder) -> SecondEncoder:
-    return SecondEncoder(space=SECOND, embed_texts=_text_side(embedder))
 
 
 def _with_second(

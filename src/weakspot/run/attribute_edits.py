@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from pydantic import ValidationError
 
-from weakspot.core.arrays import BoolArray, IntArray
+from weakspot.core.arrays import BoolArray, IntArray, even_part
 from weakspot.core.assistants import EmbedTexts
 from weakspot.core.dataset import METADATA_PREFIX
 from weakspot.core.errors import StoreError
@@ -22,12 +22,11 @@ from weakspot.words.attribute_columns import AssignedColumn
 from weakspot.words.editing import (
     AttributeEdit,
     EditedAttribute,
-    EditedBook,
     EditLog,
     LoggedEdit,
     edited_book,
 )
-from weakspot.words.representatives import MAX_SAMPLE, spread_rows
+from weakspot.words.representatives import MAX_SAMPLE
 from weakspot.words.zero_shot import word_columns
 
 EDITS_FILE = "attribute_edits.json"
@@ -103,14 +102,15 @@ class Editions:
     key: str
 
     @cached_property
-    def now(self) -> EditedBook:
+    def now(self) -> tuple[tuple[EditedAttribute, ...], dict[int, str]]:
+        """Return the attributes as they are, and why edits that do not fit any more are left out."""
         return edited_book(self.base.book, self.log)
 
     def former(self) -> tuple[EditedAttribute, ...]:
         """Return one attribute for every column that edits ever made: slices that were found then still read it."""
         found: dict[str, EditedAttribute] = {}
         for version in range(1, self.log.version + 1):
-            for attribute in edited_book(self.base.book, self.log.at(version)).attributes:
+            for attribute in edited_book(self.base.book, self.log.at(version))[0]:
                 if not attribute.is_first:
                     found.setdefault(attribute.column, attribute)
         return tuple(found.values())
@@ -155,7 +155,7 @@ class Editions:
         space = self.samples.spaces.get(CLIP)
         if not waiting or space is None or embed_texts is None:
             return
-        rows = spread_rows(reference_of(self.samples), MAX_SAMPLE)
+        rows = even_part(reference_of(self.samples), MAX_SAMPLE)
         given = [each.to_tell() for each in waiting.values()]
         reference = self.samples.embeddings(CLIP, rows)
         told = word_columns(

@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from weakspot.core.arrays import IntArray
+from weakspot.core.arrays import IntArray, even_part
 from weakspot.core.assistants import MIN_TRUST, Assistants
 from weakspot.core.dataset import METADATA_PREFIX, Dataset, Split
 from weakspot.core.errors import ModelError, NotEnoughDataError, UnavailableError, WeakspotError
@@ -56,7 +56,7 @@ from weakspot.words.planning import (
     values_from_model,
 )
 from weakspot.words.properties import ImageProperties, property_columns, size_columns
-from weakspot.words.representatives import MAX_SAMPLE, medoids, most_unlike, spread_rows
+from weakspot.words.representatives import MAX_SAMPLE, medoids, most_unlike
 from weakspot.words.wordnet import are_synonyms
 from weakspot.words.zero_shot import word_columns
 
@@ -242,10 +242,10 @@ def representatives(samples: SampleSet, reference_rows: IntArray, *, seed: int) 
     trained = samples.embeddings("clip", reference_rows)
     found = [reference_rows[medoids(trained, N_REPRESENTATIVES, seed=seed)]]
     evaluated = samples.dataset.rows_of(Split.VALIDATION, Split.TEST)
-    fresh = spread_rows(np.setdiff1d(evaluated, reference_rows), MAX_COMPARED)
+    fresh = even_part(np.setdiff1d(evaluated, reference_rows), MAX_COMPARED)
     if len(fresh):
         shown = samples.embeddings("clip", fresh)
-        few = spread_rows(np.arange(len(trained)), MAX_COMPARED)
+        few = even_part(np.arange(len(trained)), MAX_COMPARED)
         odd = fresh[most_unlike(shown, trained[few], N_UNLIKE)]
         usual = fresh[medoids(shown, N_REPRESENTATIVES - len(odd), seed=seed)]
         found += [odd, usual]
@@ -381,14 +381,14 @@ def without_attributes(samples: SampleSet) -> SampleSet:
 
 def _edit(editions: Editions, assistants: Assistants, progress: Progress) -> ShelvedColumns:
     """Return what was assigned first together with what edits made of it."""
-    notes = [*editions.base.book.notes, *editions.now.notes]
+    notes = [*editions.base.book.notes, *editions.now[1].values()]
     try:
         editions.tell(assistants.embed_texts, progress)
     except WeakspotError as error:
         notes.append(f"What people added is not told from words: {error}")
     columns = {METADATA_PREFIX + name: column for name, column in editions.all_columns()}
     records = []
-    for attribute in editions.now.attributes:
+    for attribute in editions.now[0]:
         is_known, why, told = editions.state(attribute)
         if is_known:
             records.append(attribute.record(columns.get(METADATA_PREFIX + attribute.column), told))
@@ -541,7 +541,7 @@ def told_from_words(
     if space is None or embed_texts is None:
         notes.append("No attribute is told from words: there is no encoder with a text side.")
         return
-    rows = spread_rows(reference_of(samples), MAX_SAMPLE)
+    rows = even_part(reference_of(samples), MAX_SAMPLE)
     plans = planned_attributes(samples, assistants, settings, rows)
     notes += plans.notes
     yield from word_columns(

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.types as pat
 
 from weakspot.core.arrays import AnyArray, BoolArray, DoubleArray, IntArray, even_part, unit_rows
-from weakspot.core.assistants import Assistants, SecondEncoder
+from weakspot.core.assistants import Assistants, EmbedTexts
 from weakspot.core.errors import ModelError, UnavailableError
 from weakspot.core.rules import MembershipRule, single_rules
 from weakspot.core.samples import SampleSet, told_by_words
@@ -142,7 +142,7 @@ class Witnesses:
             yield Statement(witness="answers", score=self._by_answers(claim.phrase))
         if self.assistants.second is not None:
             yield Statement(
-                witness="second encoder", score=self._by_second(self.assistants.second, claim)
+                witness="second encoder", score=self._by_second(*self.assistants.second, claim)
             )
 
     def _association(self, says: DoubleArray, chosen: IntArray | None = None) -> float | None:
@@ -247,14 +247,12 @@ class Witnesses:
             return None
         return self._association(np.array([_yes_or_no(answer) for answer in answers]), chosen)
 
-    def _by_second(self, second: SecondEncoder, claim: Claim) -> float | None:
-        if second.space not in self.samples.spaces:
+    def _by_second(self, space: str, embed_texts: EmbedTexts, claim: Claim) -> float | None:
+        if space not in self.samples.spaces:
             return None
-        embeddings = self.samples.embeddings(second.space, self.seen.view.rows)
+        embeddings = self.samples.embeddings(space, self.seen.view.rows)
         try:
-            texts = np.asarray(
-                second.embed_texts([claim.phrase, claim.plain_phrase]), dtype=np.float32
-            )
+            texts = np.asarray(embed_texts([claim.phrase, claim.plain_phrase]), dtype=np.float32)
         except (ModelError, UnavailableError):
             return None
         if texts.shape != (2, embeddings.shape[1]):

@@ -361,35 +361,19 @@ MAX_ATTRIBUTES = 100
 MIN_PHRASES = 2
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class EditedBook:
-    """The attributes as they are now.
-
-    Args:
-        attributes: in the order of their making.
-        notes: edits that could not be done, and why.
-        skipped: the numbers of those edits.
-    """
-
-    attributes: tuple[EditedAttribute, ...]
-    notes: tuple[str, ...] = ()
-    skipped: frozenset[int] = frozenset()
-
-
-def edited_book(book: AttributeBook, log: EditLog) -> EditedBook:
-    """Return the attributes of a book after the edits that hold; an edit that does not fit any more is left out with a note."""
-    desk, notes, skipped = _AttributeEditor(book.attributes), [], set()
+def edited_book(
+    book: AttributeBook, log: EditLog
+) -> tuple[tuple[EditedAttribute, ...], dict[int, str]]:
+    """Return the attributes of a book after the edits that hold, and by number why edits that do not fit any more are left out."""
+    desk, left_out = _AttributeEditor(book.attributes), {}
     for entry in log.active():
         try:
             desk.do(entry.edit)
         except DataError as error:
-            skipped.add(entry.number)
-            notes.append(
+            left_out[entry.number] = (
                 f"The edit {entry.number} of attributes ({entry.sentence or entry.edit.kind}) is left out: {error.what}"
             )
-    return EditedBook(
-        attributes=tuple(desk.attributes.values()), notes=tuple(notes), skipped=frozenset(skipped)
-    )
+    return tuple(desk.attributes.values()), left_out
 
 
 def checked_edit(book: AttributeBook, log: EditLog, edit: AttributeEdit) -> str:
@@ -400,8 +384,7 @@ def checked_edit(book: AttributeBook, log: EditLog, edit: AttributeEdit) -> str:
     """
     if edit.kind in ("undo", "redo"):
         return _checked_undoing(book, log, edit)
-    now = edited_book(book, log)
-    desk = _AttributeEditor((), now.attributes)
+    desk = _AttributeEditor((), edited_book(book, log)[0])
     sentence = _sentence(desk, edit)
     desk.do(edit)
     return sentence
@@ -416,9 +399,10 @@ def _checked_undoing(book: AttributeBook, log: EditLog, edit: AttributeEdit) -> 
             f"The edit {edit.target} {'is undone' if edit.kind == 'undo' else 'holds'} already.",
             where="target",
         )
-    before = edited_book(book, log).skipped
+    _, before = edited_book(book, log)
     entry = meant.model_copy(update={"number": log.version + 1, "edit": edit})
-    broken = edited_book(book, EditLog(entries=(*log.entries, entry))).skipped - before
+    _, after = edited_book(book, EditLog(entries=(*log.entries, entry)))
+    broken = after.keys() - before.keys()
     if broken:
         raise DataError(
             f"The edit {edit.target} cannot be {'undone' if edit.kind == 'undo' else 'done again'} alone.",

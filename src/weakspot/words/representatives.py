@@ -10,13 +10,6 @@ BLOCK = 1024
 SAME = 0.9999
 
 
-def spread_rows(rows: IntArray, most: int) -> IntArray:
-    """Return at most so many of the rows, evenly spread over them."""
-    if len(rows) <= most:
-        return rows
-    return rows[np.arange(most) * len(rows) // most]
-
-
 def medoids(embeddings: FloatArray, n_clusters: int, *, seed: int) -> IntArray:
     """Return the positions, ascending, of the embeddings nearest to the centres of k-means clusters.
 

@@ -45,7 +45,7 @@ MERGE = _edit("merge values", values=("red", "blue"), title="ripe")
 
 
 def _only(log, name="colour"):
-    return next(one for one in edited_book(BOOK, log).attributes if one.attribute_id == name)
+    return next(one for one in edited_book(BOOK, log)[0] if one.attribute_id == name)
 
 
 def test_edited_book__rename__keeps_the_column():
@@ -127,10 +127,11 @@ def test_edited_book__moved_value__is_told_apart_in_the_other_attribute():
 
 
 def test_edited_book__edit_that_does_not_fit__is_left_out_with_a_note():
-    found = edited_book(BOOK, _log(_edit("delete attribute", attribute="weather"), MERGE))
-    assert found.skipped == {1}
-    assert "edit 1" in found.notes[0]
-    assert any(value.title == "ripe" for value in found.attributes[0].values)
+    log = _log(_edit("delete attribute", attribute="weather"), MERGE)
+    (colour, _), left_out = edited_book(BOOK, log)
+    assert left_out.keys() == {1}
+    assert "edit 1" in left_out[1]
+    assert any(value.title == "ripe" for value in colour.values)
 
 
 def test_checked_edit__nothing_left_to_tell_apart__refused():

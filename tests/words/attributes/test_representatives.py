@@ -1,6 +1,6 @@
 import numpy as np
 
-from weakspot.words.representatives import medoids, most_unlike, spread_rows
+from weakspot.words.representatives import medoids, most_unlike
 
 
 def _three_bunches():
@@ -32,11 +32,6 @@ def test_medoids__few_or_equal_embeddings():
     assert medoids(np.ones((2, 4), dtype=np.float32), 5, seed=0).tolist() == [0, 1]
     assert len(medoids(np.ones((9, 4), dtype=np.float32), 5, seed=0)) == 1
     assert len(medoids(np.full((3, 4), np.nan, dtype=np.float32), 2, seed=0)) == 0
-
-
-def test_spread_rows__evenly():
-    assert spread_rows(np.arange(10), 4).tolist() == [0, 2, 5, 7]
-    assert spread_rows(np.arange(3), 4).tolist() == [0, 1, 2]
 
 
 def test_most_unlike__what_the_reference_lacks_each_once():

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field, JsonValue
 
-from weakspot.core.arrays import AnyArray, BoolArray, IntArray
+from weakspot.core.arrays import AnyArray, BoolArray, IntArray, even_part
 from weakspot.core.dataset import Split, Task, several_to_a_group
 from weakspot.core.errors import DataError, ModelError, StoreError
 from weakspot.core.evidence import Share
@@ -46,7 +46,7 @@ from weakspot.words.editing import (
     Phrase,
     checked_edit,
 )
-from weakspot.words.representatives import MAX_SAMPLE, spread_rows
+from weakspot.words.representatives import MAX_SAMPLE
 
 AttributeState = Literal["assigned", "waiting", "left out"]
 CACHE = "attribute columns"
@@ -190,7 +190,7 @@ class _Cache:
     def _encode(self, mark: str, editions: Editions, *, is_assigned: bool) -> CodedAttributes:
         coded, assignment = [], " ".join(mark.split(" ")[:2])
         kept: dict[tuple[str, str], AnyArray] = {}
-        for attribute in editions.now.attributes:
+        for attribute in editions.now[0]:
             is_known, why, assigned = editions.state(attribute)
             codes = None
             if is_known:
@@ -209,7 +209,7 @@ class _Cache:
                 )
             )
         self._codes = kept
-        notes = (*editions.base.book.notes, *editions.now.notes)
+        notes = (*editions.base.book.notes, *editions.now[1].values())
         return CodedAttributes(
             mark=mark,
             is_assigned=is_assigned,
@@ -592,7 +592,7 @@ def propose_values(workspace: Workspace, name: str) -> ProposedValuesView:
     if not plain:
         raise DataError("Say what the attribute is called.", where="name")
     samples = workspace.samples
-    rows = spread_rows(reference_of(samples), MAX_SAMPLE)
+    rows = even_part(reference_of(samples), MAX_SAMPLE)
     found, notes = proposed_attribute(
         plain, samples, workspace.prepared.assistants, workspace.project.settings, rows
     )

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from weakspot.core.assistants import Assistants, SecondEncoder
+from weakspot.core.assistants import Assistants
 from weakspot.core.errors import ModelError
 from weakspot.core.failures import FailureCriterion, class_problems
 from weakspot.core.rules import AllOfRule, ColumnRule, IdRule
@@ -178,7 +178,7 @@ def test_ask__second_encoder_by_its_own_contrast(toy):
     def embed(texts):
         return np.array([[1.0, float("green" in text)] for text in texts])
 
-    second = Assistants(second=SecondEncoder(space="other", embed_texts=embed))
+    second = Assistants(second=("other", embed))
     found = _witnesses(toy, assistants=second, spaces=spaces).ask(GREEN)
     assert found == Statement(witness="second encoder", score=1.0)
     assert _witnesses(toy, assistants=second).ask(GREEN) == Statement(
@@ -193,9 +193,7 @@ def test_ask__models_that_fail_are_passed_over(toy):
     spaces = {
         "other": EmbeddingSpace(encoder_id="other", embeddings=np.ones((40, 2), dtype=np.float32))
     }
-    broken = Assistants(
-        captions=fail, answers=fail, second=SecondEncoder(space="other", embed_texts=fail)
-    )
+    broken = Assistants(captions=fail, answers=fail, second=("other", fail))
     assert _witnesses(toy, assistants=broken, spaces=spaces).ask(GREEN) == Statement(
         witness="answers", score=None
     )
