@@ -53,13 +53,6 @@ def test_slice_accuracy__by_interval_only_what_is_clearly_below_violates(n_faile
     )
 
 
-def test_slice_accuracy__by_point_everything_below_violates():
-    figures = Figures(tallies=(_slice("a", 50, 13),), n_tested=1)
-    assert (
-        _only(slice_accuracy(LeastRule(min=0.8, judge="point"), figures)).verdict is Ruling.VIOLATED
-    )
-
-
 def test_slice_accuracy__the_more_was_tested_the_wider_the_interval():
     few, many = (
         _only(

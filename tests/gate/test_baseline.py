@@ -30,10 +30,6 @@ def test_decoded__gives_back_what_was_encoded():
     assert decode_baseline(encode_baseline(_baseline()), where="here") == _baseline()
 
 
-def test_decoded__a_mere_record_has_no_predictions():
-    assert decode_baseline(RECORD.model_dump_json().encode(), where="here") == Baseline(run=RECORD)
-
-
 @pytest.mark.parametrize(
     ("content", "said"),
     [

@@ -59,8 +59,3 @@ def test_acceptances__an_entry_without_its_slice_can_be_removed():
     assert (entry.verdict, entry.subject) == (Ruling.KEPT, "never seen")
     assert "can be removed" in entry.sentence
     assert gone.applied(ENTRY) == ENTRY
-
-
-def test_acceptances__what_is_kept_stays_kept():
-    kept = ENTRY.model_copy(update={"verdict": Ruling.KEPT})
-    assert _acceptances("abc", DAY).applied(kept) == kept

@@ -1,6 +1,3 @@
-from weakspot.gate.result import PolicyResult
-
-
 def test_policy_prediction__only_violations_fail_unless_what_is_unsure_does_too(result):
     assert [entry.rule for entry in result().failing] == ["slice_accuracy"]
     assert [entry.rule for entry in result(unsure_fails=True).failing] == [
@@ -20,8 +17,3 @@ def test_policy_prediction__says_the_verdict_in_a_sentence(result):
         "The policy is kept: 2 checks judged, 1 accepted, 1 not judged.",
         0,
     )
-
-
-def test_policy_prediction__comes_back_from_json(result):
-    made = result()
-    assert PolicyResult.model_validate_json(made.model_dump_json()) == made

@@ -5,102 +5,58 @@ import pytest
 
 from weakspot.gate.formats import TITLES, sarif_json
 
-TEXT = {
-    "type": "object",
-    "required": ["text"],
-    "properties": {"text": {"type": "string", "minLength": 1}},
-}
+STRING = {"type": "string"}
 LEVEL = {"enum": ["none", "note", "warning", "error"]}
-RULE = {
-    "type": "object",
-    "required": ["id"],
-    "additionalProperties": False,
-    "properties": {
-        "id": {"type": "string"},
-        "name": {"type": "string"},
-        "shortDescription": TEXT,
-        "defaultConfiguration": {"type": "object", "properties": {"level": LEVEL}},
-    },
-}
-LOCATION = {
-    "type": "object",
-    "required": ["physicalLocation"],
-    "properties": {
-        "physicalLocation": {
-            "type": "object",
-            "required": ["artifactLocation"],
-            "properties": {
-                "artifactLocation": {
-                    "type": "object",
-                    "required": ["uri"],
-                    "properties": {"uri": {"pattern": "^[^/]"}},
-                },
-                "region": {
-                    "type": "object",
-                    "properties": {"startLine": {"type": "integer", "minimum": 1}},
-                },
-            },
-        },
-        "logicalLocations": {
-            "type": "array",
-            "items": {"type": "object", "properties": {"name": {"type": "string"}}},
-        },
-    },
-}
-RESULT = {
-    "type": "object",
-    "required": ["message", "ruleId", "ruleIndex", "level", "locations"],
-    "properties": {
-        "message": TEXT,
-        "ruleId": {"type": "string"},
-        "ruleIndex": {"type": "integer", "minimum": 0},
-        "kind": {"enum": ["notApplicable", "pass", "fail", "review", "open", "informational"]},
-        "level": LEVEL,
-        "locations": {"type": "array", "minItems": 1, "items": LOCATION},
-        "partialFingerprints": {"type": "object", "additionalProperties": {"type": "string"}},
-    },
-}
-NOTIFICATION = {
-    "type": "object",
-    "required": ["message"],
-    "properties": {"message": TEXT, "level": LEVEL},
-}
-INVOCATION = {
-    "type": "object",
-    "required": ["executionSuccessful"],
-    "properties": {
-        "executionSuccessful": {"type": "boolean"},
-        "exitCode": {"type": "integer"},
-        "toolExecutionNotifications": {"type": "array", "items": NOTIFICATION},
-    },
-}
-DRIVER = {
-    "type": "object",
-    "required": ["name"],
-    "properties": {
-        "name": {"type": "string"},
-        "rules": {"type": "array", "uniqueItems": True, "items": RULE},
-    },
-}
-RUN = {
-    "type": "object",
-    "required": ["tool"],
-    "properties": {
-        "tool": {"type": "object", "required": ["driver"], "properties": {"driver": DRIVER}},
-        "results": {"type": "array", "items": RESULT},
-        "invocations": {"type": "array", "items": INVOCATION},
-        "columnKind": {"enum": ["utf16CodeUnits", "unicodeCodePoints"]},
-    },
-}
-SCHEMA = {
-    "type": "object",
-    "required": ["version", "runs"],
-    "properties": {
-        "$schema": {"format": "uri"},
-        "version": {"const": "2.1.0"},
-        "runs": {"type": "array", "items": RUN},
-    },
-}
+KIND = {"enum": ["notApplicable", "pass", "fail", "review", "open", "informational"]}
+
+
+def _object(*required, **properties):
+    return {"type": "object", "required": list(required), "properties": properties}
+
+
+def _list(items, **more):
+    return {"type": "array", "items": items, **more}
+
+
+TEXT = _object("text", text={"type": "string", "minLength": 1})
+RULE = _object(
+    "id", id=STRING, name=STRING, shortDescription=TEXT, defaultConfiguration=_object(level=LEVEL)
+) | {"additionalProperties": False}
+LOCATION = _object(
+    "physicalLocation",
+    physicalLocation=_object(
+        "artifactLocation",
+        artifactLocation=_object("uri", uri={"pattern": "^[^/]"}),
+        region=_object(startLine={"type": "integer", "minimum": 1}),
+    ),
+    logicalLocations=_list(_object(name=STRING)),
+)
+RESULT = _object(
+    *("message", "ruleId", "ruleIndex", "level", "locations"),
+    message=TEXT,
+    ruleId=STRING,
+    ruleIndex={"type": "integer", "minimum": 0},
+    kind=KIND,
+    level=LEVEL,
+    locations=_list(LOCATION, minItems=1),
+    partialFingerprints={"type": "object", "additionalProperties": STRING},
+)
+INVOCATION = _object(
+    "executionSuccessful",
+    executionSuccessful={"type": "boolean"},
+    exitCode={"type": "integer"},
+    toolExecutionNotifications=_list(_object("message", message=TEXT, level=LEVEL)),
+)
+RUN = _object(
+    "tool",
+    tool=_object(
+        "driver", driver=_object("name", name=STRING, rules=_list(RULE, uniqueItems=True))
+    ),
+    results=_list(RESULT),
+    invocations=_list(INVOCATION),
+    columnKind={"enum": ["utf16CodeUnits", "unicodeCodePoints"]},
+)
+SCHEMA = _object("version", "runs", version={"const": "2.1.0"}, runs=_list(RUN))
 """The parts of the SARIF 2.1.0 schema that readers depend on."""
 
 

@@ -64,14 +64,6 @@ def test_checked_records__one_changed_byte(tmp_path):
     assert checked_records(path, checksum) is None
 
 
-def test_grow__keeps_what_is_there(tmp_path):
-    old, new = tmp_path / "old.npy", tmp_path / "new.npy"
-    np.save(old, np.arange(6, dtype=np.float32).reshape(3, 2))
-    assert grow(old, new, iter([np.ones((1, 2)), np.zeros((1, 2))]), n_rows=5)
-    assert mapped(new, n_rows=5).tolist() == [[0, 1], [2, 3], [4, 5], [1, 1], [0, 0]]
-    assert not old.exists()
-
-
 def test_grow__rows_of_an_interrupted_growth_are_overwritten(tmp_path):
     old, new = tmp_path / "old.npy", tmp_path / "new.npy"
     np.save(old, np.arange(4, dtype=np.float32).reshape(2, 2))

@@ -86,9 +86,3 @@ def test_positions__different_keys_that_mix_to_the_same_number():
         )
     keys = np.ascontiguousarray(halves).view(KEY_TYPE)[:, 0]
     assert KeyIndex(keys[:40]).positions(keys).tolist() == [*range(40), *[-1] * 10]
-
-
-def test_positions__keys_inside_records():
-    records = np.zeros(3, dtype=[("key", KEY_TYPE), ("row", np.float32, (2,))])
-    records["key"] = [b"a" * 16, b"b" * 16, b"c" * 16]
-    assert KeyIndex(records["key"]).positions(records["key"][::-1]).tolist() == [2, 1, 0]

@@ -107,14 +107,6 @@ def test_add__the_last_record_of_an_order_holds(tmp_path):
     assert len(GeneratedImageStore(tmp_path)) == 2
 
 
-def test_add__the_same_image_of_two_orders_is_one_file(tmp_path):
-    stored_images = GeneratedImageStore(tmp_path)
-    for seed in (1, 2):
-        stored_images.add(_generated(_request(seed), _data(5)), _data(5))
-    assert len(list((tmp_path / "images").rglob("*.png"))) == 1
-    assert len({one.request for one in GeneratedImageStore(tmp_path)}) == 2
-
-
 def test_add__data_must_be_what_the_record_says(tmp_path):
     for data in (None, _data(2)):
         with pytest.raises(StoreError, match="with its data"):

@@ -44,13 +44,3 @@ def test_append__next_file_when_full(tmp_path, monkeypatch):
     ]
     pack.cut_back((1, 4))
     assert [path.read_bytes() for path in sorted(tmp_path.glob("*.bin"))] == [b"abcd", b"efgh"]
-
-
-def test_is_whole__lost_file(tmp_path):
-    pack = ImagePack(tmp_path)
-    pack.append(b"abcd")
-    pack.close()
-    assert pack.is_whole((0, 4))
-    assert not pack.is_whole((0, 5))
-    assert not pack.is_whole((1, 1))
-    assert pack.is_whole((1, 0))

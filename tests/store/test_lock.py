@@ -50,15 +50,3 @@ def test_exclusive__killed_holder_lets_go(holder):
     with atomic.exclusive(path):
         assert str(os.getpid()) in path.read_text()
     assert path.read_text() == ""
-
-
-def test_exclusive__same_process_twice(tmp_path):
-    path = tmp_path / "lock"
-    with (
-        atomic.exclusive(path),
-        pytest.raises(StoreError, match=f"process {os.getpid()}"),
-        atomic.exclusive(path),
-    ):
-        pass
-    with atomic.exclusive(path):
-        pass

@@ -1,4 +1,3 @@
-import numpy as np
 import pyarrow as pa
 
 from weakspot.store.array_files import folder_name, packed_hashes
@@ -12,12 +11,6 @@ def test_folder_name__readable_and_different():
     assert folder_name("a/b") != folder_name("a-b")
     assert "/" not in folder_name("../../etc/passwd")
     assert len(folder_name("x" * 500)) < 64
-
-
-def test_packed_hashes__hexadecimal():
-    packed = packed_hashes(pa.array([ONE, TWO]))
-    assert packed.view(np.uint8).reshape(2, 16)[0].tolist() == [0x11 * digit for digit in range(16)]
-    assert packed.view(np.uint8).reshape(2, 16)[1].tolist() == [255] + [0] * 15
 
 
 def test_packed_hashes__slices_and_chunks():

@@ -39,13 +39,6 @@ def test_places__beside_the_project__move_with_it(folder):
     assert stored == "weakspot-project:../pictures/a.jpg"
 
 
-def test_places__packs__become_paths(folder):
-    packed = pa.array(["weakspot-pack:g/images-0000.bin#bytes=0-4"])
-    assert _places(folder).real(packed).to_pylist() == [
-        f"{folder}/.weakspot/ingest/g/images-0000.bin#bytes=0-4"
-    ]
-
-
 def test_places__opened_by_another_name__key_is_the_same(folder, monkeypatch):
     monkeypatch.chdir(folder)
     here = Places(packs=folder.__class__(".weakspot/ingest"), root=folder.__class__("."))

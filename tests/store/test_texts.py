@@ -1,5 +1,4 @@
 import numpy as np
-import pyarrow as pa
 
 from weakspot.store import atomic
 from weakspot.store.texts import MANY_SHARDS, TextCache, text_cache, text_keys
@@ -59,18 +58,6 @@ def test_texts__damaged_file_is_removed_and_its_texts_are_missing(tmp_path):
     assert sorted((tmp_path / "captions").glob("shard-*")) == paths[:1]
     again.append(KEYS[1:], ["2", "3"])
     assert _cache(tmp_path).texts(KEYS) == ["one", "2", "3"]
-
-
-def test_texts__file_of_another_layout_is_not_trusted(tmp_path):
-    cache = _cache(tmp_path)
-    cache.append(KEYS[:1], ["one"])
-    path = next((tmp_path / "captions").glob("shard-*"))
-    stream = pa.BufferOutputStream()
-    table = pa.table({"key": [1], "words": ["x"]})
-    with pa.ipc.new_stream(stream, table.schema) as writer:
-        writer.write_table(table)
-    path.write_bytes(stream.getvalue().to_pybytes())
-    assert _cache(tmp_path).texts(KEYS[:1]) == [None]
 
 
 def test_append__says_whose_texts_they_are(tmp_path):

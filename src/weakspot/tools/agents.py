@@ -1,6 +1,7 @@
 """A project for programs that talk: what an agent may ask of it and do with it, by the Model Context Protocol."""
 
 import hmac
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -28,7 +29,7 @@ SIDE = 256
 
 
 class ProjectTools:
-    """One project, asked by name of tool.
+    """One project, asked by name of tool; what a tool says of itself is read by agents.
 
     Args:
         folder: the project.
@@ -37,8 +38,8 @@ class ProjectTools:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def findings(self) -> dict[str, object]:
-        """Return what the newest run found: the first answer, and every confirmed slice with its figures."""
+    def findings(self) -> dict[str, Any]:
+        """What is wrong: whole classes that fail, confirmed slices with rates and causes, and what to do."""
         record = self._project().run_record()
         answer = first_answer(record)
         return {
@@ -55,12 +56,8 @@ class ProjectTools:
             "not_confirmed": answer.not_confirmed,
         }
 
-    def evidence(self, slice_id: str) -> dict[str, object]:
-        """Return everything that was measured of a slice, confirmed or not.
-
-        Raises:
-            ConfigError: if there is none of this id.
-        """
+    def evidence(self, slice_id: str) -> dict[str, Any]:
+        """Everything that was measured of one slice, confirmed or not; the id is in `findings`."""
         record = self._project().run_record()
         measured = next(
             (one for one in record.evidence if one.slice_id == self._full_id(record, slice_id)),
@@ -106,8 +103,8 @@ class ProjectTools:
             for name, images in strips.items()
         }
 
-    def ask(self, phrase: str, class_name: str) -> dict[str, object]:
-        """Put words to held-out samples; the question is entered in the ledger and counts."""
+    def ask(self, phrase: str, class_name: str = "") -> dict[str, Any]:
+        """Test words for what failures have in common, on held-out samples. Counts in the ledger: each question makes proof dearer."""
         project = self._project()
         dataset = project.samples().dataset
         named = class_name or class_in([phrase], dataset.class_names)
@@ -124,19 +121,19 @@ class ProjectTools:
             "left": report.left,
         }
 
-    def run(self, progress: StageProgress = no_stage_progress) -> dict[str, object]:
+    def run(self, progress: StageProgress = no_stage_progress) -> dict[str, Any]:
         """Do the whole loop, write the report, and return the findings."""
         project = Project.open(self.folder, progress=progress)
         record = project.run()
         return {"report": str(place_of_report(project.store, record.run_id)), **self.findings()}
 
-    def check(self, policy: str) -> dict[str, object]:
-        """Judge the newest run by a policy file of the project folder."""
+    def check(self, policy: str = "policy.toml") -> dict[str, Any]:
+        """Judge the newest run by a policy file of the project folder: may this model be released?"""
         request = CheckRequest(policy=load_policy(self._inside(policy)), policy_name=policy)
         return check(self._project(), request)[0].model_dump(mode="json")
 
-    def export(self, to: str, out: str) -> dict[str, object]:
-        """Write the findings for another tool, into a folder within the project folder."""
+    def export(self, to: str, out: str) -> dict[str, Any]:
+        """Write findings for another tool (fiftyone, label-studio, cvat, ...) into a folder within the project."""
         if to not in EXPORTS:
             raise ConfigError(
                 "There is no such tool.", given=to, fix=f"Choose among: {', '.join(EXPORTS)}."
@@ -220,25 +217,13 @@ def build_server(folder: Path) -> Any:
         "weakspot", version=__version__, instructions=INSTRUCTIONS, log_level="ERROR"
     )
 
-    @server.tool()
-    def findings() -> dict[str, Any]:
-        """What is wrong: whole classes that fail, confirmed slices with rates and causes, and what to do."""
-        return _answer(tools.findings)
-
-    @server.tool()
-    def evidence(slice_id: str) -> dict[str, Any]:
-        """Everything that was measured of one slice, confirmed or not; the id is in `findings`."""
-        return _answer(tools.evidence, slice_id)
+    for tool in (tools.findings, tools.evidence, tools.ask, tools.check, tools.export):
+        server.tool()(_answering(tool))
 
     @server.tool(structured_output=False)
     def images(slice_id: str, n_images: int = 8) -> list[Any]:
         """Images of a slice, then images of the rest of its class, each after what the classifier says of it."""
-        return _strips(_answer(tools.images, slice_id, n_images), Image)
-
-    @server.tool()
-    def ask(phrase: str, class_name: str = "") -> dict[str, Any]:
-        """Test words for what failures have in common, on held-out samples. Counts in the ledger: each question makes proof dearer."""
-        return _answer(tools.ask, phrase, class_name)
+        return _strips(_answering(tools.images)(slice_id, n_images), Image)
 
     @server.tool()
     async def run(ctx: Context) -> dict[str, Any]:
@@ -246,17 +231,7 @@ def build_server(folder: Path) -> Any:
         import anyio
 
         await ctx.report_progress(0, 1)
-        return await anyio.to_thread.run_sync(lambda: _answer(tools.run))
-
-    @server.tool()
-    def check(policy: str = "policy.toml") -> dict[str, Any]:
-        """Judge the newest run by a policy file of the project folder: may this model be released?"""
-        return _answer(tools.check, policy)
-
-    @server.tool()
-    def export(to: str, out: str) -> dict[str, Any]:
-        """Write findings for another tool (fiftyone, label-studio, cvat, ...) into a folder within the project."""
-        return _answer(tools.export, to, out)
+        return await anyio.to_thread.run_sync(_answering(tools.run))
 
     return server
 
@@ -270,14 +245,19 @@ def _strips(shown: "Mapping[str, Sequence[tuple[str, bytes]]]", image: Any) -> l
     return parts
 
 
-def _answer(tool: "Callable[Given, Told]", *given: Given.args, **named: Given.kwargs) -> Told:
-    """Ask a tool; what weakspot says on purpose reaches the agent as it is."""
-    try:
-        return tool(*given, **named)
-    except WeakspotError as error:
-        from mcp.server.mcpserver.exceptions import ToolError
+def _answering(tool: "Callable[Given, Told]") -> "Callable[Given, Told]":
+    """Return a tool that tells the agent what weakspot says on purpose as it is."""
 
-        raise ToolError(str(error)) from None
+    @wraps(tool)
+    def answer(*given: Given.args, **named: Given.kwargs) -> Told:
+        try:
+            return tool(*given, **named)
+        except WeakspotError as error:
+            from mcp.server.mcpserver.exceptions import ToolError
+
+            raise ToolError(str(error)) from None
+
+    return answer
 
 
 def with_token(app: Any, token: str) -> Any:

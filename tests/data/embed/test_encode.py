@@ -78,13 +78,6 @@ def test_encode_images__unreadable_ones_are_listed(embedder, images):
     assert count_reasons(unreadable) == "1 not-an-image, 1 missing-file"
 
 
-def test_encode_images__only_unreadable_ones(embedder, images):
-    batches = list(encode_images(requests([images[1], images[3]]), embedder, engine=ENGINE))
-    assert [batch.answers for batch in batches] == [((),)]
-    assert len(batches[0].unreadable) == 2
-    assert embedder.batches == []
-
-
 def test_encode_images__file_changed_since_it_was_ingested(embedder, images):
     right = content_hash(Path(images[0]).read_bytes())
     asked = [
@@ -107,15 +100,6 @@ def test_encode_images__file_changed_since_it_was_ingested(embedder, images):
 def test_encode_images__nonsense_of_the_model(embedder, images, answer, message):
     embedder.embed_prepared = lambda prepared: answer
     with pytest.raises(ModelError, match=message):
-        list(encode_images(requests(images[:1]), embedder, engine=ENGINE))
-
-
-def test_encode_images__error_of_prepare_is_raised(embedder, images):
-    def refuse(image):
-        raise ModelError("bad pre-processing")
-
-    embedder.prepare = refuse
-    with pytest.raises(ModelError, match="bad pre-processing"):
         list(encode_images(requests(images[:1]), embedder, engine=ENGINE))
 
 

@@ -1,8 +1,5 @@
 import os
 import threading
-from concurrent.futures import CancelledError
-
-import pytest
 
 from weakspot.core.machine import waited_seconds
 from weakspot.data.engine.chunks import AheadOfTime
@@ -32,16 +29,6 @@ def test_run__time_until_items_are_prepared_counts_as_waiting():
     assert ahead.run(prepared) == 2
     assert waited_seconds() > before
     ahead.close()
-
-
-def test_close__what_waits_is_not_prepared():
-    work = Gated()
-    ahead = AheadOfTime(work, 1)
-    waiting = ahead.prepare([1, 2])
-    ahead.close()
-    work.gate.set()
-    with pytest.raises(CancelledError):
-        ahead.run(waiting)
 
 
 def test_prepare__threads_give_way_to_all_others():

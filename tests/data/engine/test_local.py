@@ -6,14 +6,6 @@ from weakspot.core.errors import ConfigError
 from weakspot.data.engine.local import LocalEngine
 
 
-def test_map__interrupt_reaches_the_caller():
-    def interrupted(number):
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        list(LocalEngine(n_workers=1).map(interrupted, range(10)))
-
-
 def test_map__close_starts_nothing_new():
     gate = threading.Event()
     started = []
@@ -127,11 +119,3 @@ def test_map_batches__interrupt_reaches_the_caller():
 
     with pytest.raises(KeyboardInterrupt):
         list(batches(Work(run=interrupted), range(10)))
-
-
-def test_map_batches__error_of_building():
-    def build():
-        raise OSError("no weights")
-
-    with pytest.raises(OSError, match="no weights"):
-        list(LocalEngine().map_batches(build, [1], batch_size=1))

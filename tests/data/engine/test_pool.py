@@ -151,16 +151,6 @@ def test_results__caller_stops_early__all_workers_are_stopped():
     assert set(workers.stopped) == set(workers.started)
 
 
-def test_results__error_of_what_stands_in():
-    def refuse(number):
-        raise LookupError(f"nothing for {number}")
-
-    results = doubled(ThreadWorkers(deadly=(1,), n_times=1_000, n_wanted=1), range(3), lost=refuse)
-    assert next(results) == 0
-    with pytest.raises(LookupError, match="nothing for 1"):
-        next(results)
-
-
 def test_results__order_that_cannot_be_opened():
     broken = batch_order(_broken, n_threads=1)
     with pytest.raises(KeyError):

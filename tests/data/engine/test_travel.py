@@ -4,7 +4,7 @@ import threading
 import pytest
 
 from weakspot.core.errors import ConfigError, MissingExtraError, WeakspotError
-from weakspot.data.engine.worker import pack_result, shorten, unpack_result
+from weakspot.data.engine.worker import pack_result, unpack_result
 
 
 class StubbornError(Exception):
@@ -56,8 +56,3 @@ def test_packed_prediction__result_that_cannot_travel():
     results, error, _ = unpack_result(pack_result(work, pickle.dumps))
     assert results == []
     assert "cannot be sent back" in str(error)
-
-
-def test_shown__short():
-    assert shorten("a" * 1000).endswith("...")
-    assert shorten(3) == "3"

@@ -3,8 +3,8 @@ from functools import partial
 
 from weakspot.core.errors import ConfigError
 from weakspot.data.engine.chunks import OneByOne
-from weakspot.data.engine.worker import WorkerSide, batch_order, own_version, unpack_result
-from weakspot.testing.engine_checks import NumberWork, refusing_seven
+from weakspot.data.engine.worker import WorkerSide, own_version, unpack_result
+from weakspot.testing.engine_checks import refusing_seven
 
 
 def started(order):
@@ -19,15 +19,6 @@ def test_do__results_up_to_the_first_error():
     )
     assert found[0] == [1, 2]
     assert isinstance(found[1], KeyError)
-
-
-def test_begin__a_later_batch_before_an_earlier_one_is_finished():
-    worker = started(batch_order(NumberWork, n_threads=1))
-    worker.begin(0, pickle.dumps([1, 2]))
-    worker.begin(1, pickle.dumps([3]))
-    found = [unpack_result(worker.finish(number))[0][0] for number in (0, 1)]
-    assert [batch.doubled for batch in found] == [(2, 4), (6,)]
-    assert found[0].built == found[1].built
 
 
 def test_begin__items_that_cannot_be_read_are_told_at_the_end():

@@ -3,7 +3,7 @@ import pytest
 from pydantic import ValidationError
 from tests.data.ingest.assembling import assembled, sample, table_of
 
-from weakspot.core.dataset import RawSample, Split, Task
+from weakspot.core.dataset import RawSample, Task
 from weakspot.core.errors import DataError, NotEnoughDataError
 from weakspot.data.settings import DataSettings
 
@@ -172,15 +172,6 @@ def test_assemble__unlabelled_without_split_is_pool():
     assert made.n_dealt == 1
 
 
-def test_assemble__default_split():
-    made = assembled(
-        [sample("a", "x"), sample("b"), sample("c", "x", split="train")],
-        default_split=Split.VALIDATION,
-    )
-    assert made.splits.tolist() == [1, 1, 0]
-    assert made.n_dealt == 0
-
-
 def test_assemble__copies_fall_into_the_same_split():
     samples = [sample(f"{number:03d}", "x", content=f"{number // 2:032x}") for number in range(40)]
     splits = assembled(samples).splits.reshape(20, 2)
@@ -249,20 +240,6 @@ def test_assemble__metadata_types_do_not_depend_on_parts():
         assert [row["meta.number"] for row in found] == [1.0, 2.5, None, 3.0]
         assert [row["meta.mixed"] for row in found] == ["true", "b", "1", None]
         assert [row["meta.flag"] for row in found] == [False, False, True, True]
-
-
-def test_assemble__metadata_missing_in_some_samples():
-    found = rows(
-        assembled(
-            [
-                sample("a", "x", metadata={"site": 3}),
-                sample("b", "x"),
-                sample("c", "x", metadata={"age": 2**70}),
-            ]
-        )
-    )
-    assert [row["meta.site"] for row in found] == [3, None, None]
-    assert [row["meta.age"] for row in found] == [None, None, str(2**70)]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from weakspot.data.rows import (
     metadata_value,
     probability,
     probability_items,
-    wider_kind,
 )
 
 
@@ -31,17 +30,6 @@ from weakspot.data.rows import (
 )
 def test_label_cell__one(value, expected):
     assert label_cell(value, many=False) == expected
-
-
-@pytest.mark.parametrize("value", [1.5, {"a": 1}, [["a"]], b"a"])
-def test_label_cell__refused(value):
-    with pytest.raises(CellError, match="A label cannot be"):
-        label_cell(value, many=True)
-
-
-def test_label_cell__text_that_is_broken_json():
-    with pytest.raises(CellError, match="JSON list"):
-        label_cell('["a"', many=True)
 
 
 @pytest.mark.parametrize(
@@ -64,21 +52,6 @@ def test_label_cell__text_that_is_broken_json():
 )
 def test_metadata_kind__of_text(text, kind):
     assert metadata_kind(text, is_text=True) == kind
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "kind"),
-    [
-        ("int", "float", "float"),
-        ("int", "bool", "str"),
-        (None, "int", "int"),
-        ("int", None, "int"),
-        ("str", "int", "str"),
-        (None, None, None),
-    ],
-)
-def test_wider_kind__cases(first, second, kind):
-    assert wider_kind(first, second) == kind
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from io import BytesIO
 
 import pytest
 from PIL import Image
-from pydantic import ValidationError
 from tests.data.ingest.boxed_data import BOXES, SIZE, coco_content, write_coco, write_images
 
 from weakspot.core.errors import DataError, UnavailableError
@@ -117,12 +116,6 @@ def test_read__image_of_another_size(tmp_path):
     assert "63 x 48 announced, 64 x 48 found" in samples[0].detail
 
 
-def test_read__a_size_that_is_none_is_not_held_against_the_image(tmp_path):
-    content = coco_content()
-    content["images"][0]["width"] = True
-    assert [sample.reason for sample in _read(write_coco(tmp_path, content))] == ["", "", ""]
-
-
 def test_read__attributes_of_annotations_become_columns(tmp_path):
     content = coco_content()
     content["annotations"][2]["attributes"] = {"occluded": True, "weather": "rain", "list": [1]}
@@ -232,12 +225,6 @@ def test_read__detections_that_cannot_be_read(tmp_path, content):
     (tmp_path / "results.json").write_text(content)
     with pytest.raises(DataError):
         _read(write_coco(tmp_path), _changed(detections=str(tmp_path / "results.json")))
-
-
-@pytest.mark.parametrize("given", [{"margin": -0.1}, {"least_side": 0.0}, {"overlap": 0.0}])
-def test_options__refused(given):
-    with pytest.raises(ValidationError):
-        BoxSettings(**given)
 
 
 def test_open_source__only_detection_data_is_taken_for_it(tmp_path):

@@ -1,4 +1,4 @@
-from weakspot.data.columns import ColumnRoles, resolve_columns
+from weakspot.data.columns import resolve_columns
 from weakspot.data.source import Problems
 from weakspot.data.tables import TableHeader
 
@@ -6,21 +6,6 @@ from weakspot.data.tables import TableHeader
 def resolved(*names, given=None, **header):
     problems = Problems()
     return resolve_columns(TableHeader(names=names, **header), given or {}, problems), problems
-
-
-def test_resolve_columns__usual_names():
-    roles, problems = resolved(
-        "Path", "label", "split", "prediction", "prob_a", "Prob_b c", "colour"
-    )
-    assert not problems
-    assert roles == ColumnRoles(
-        image="Path",
-        labels="label",
-        split="split",
-        predictions="prediction",
-        probability_columns=(("a", "prob_a"), ("b c", "Prob_b c")),
-        metadata=("colour",),
-    )
 
 
 def test_resolve_columns__plain_names_beat_synonyms():
@@ -43,9 +28,3 @@ def test_resolve_columns__unclear_cases_are_problems():
     assert resolved("path", "bytes")[1]
     assert resolved("prob_a", "probabilities")[1]
     assert resolved("a", "b", given={"label": "a", "labels": "b"})[1]
-
-
-def test_resolve_columns__many_only_for_the_plural():
-    assert resolved("labels", "predictions")[0].labels_are_many
-    assert not resolved("label")[0].labels_are_many
-    assert resolved("tags", given={"labels": "tags"})[0].labels_are_many

@@ -1,20 +1,14 @@
-import io
-import json
-import tarfile
-
-import numpy as np
 import pyarrow as pa
 import pytest
 from tests.data.ingest import assembling
 from tests.data.ingest.assembling import assembled, table_of
 
-from weakspot.core.dataset import SPLIT_ORDER, ExaminedSample, Split
+from weakspot.core.dataset import SPLIT_ORDER, Split
 from weakspot.core.errors import DataError
 from weakspot.core.generated import is_generated
 from weakspot.data.assemble import MOVED_NOTE
-from weakspot.data.source import generated_rows, put_apart, refuse_verifying
+from weakspot.data.source import generated_rows
 from weakspot.data.table_source import ManifestSource
-from weakspot.data.webdataset import WebDatasetSource
 
 
 def sample(key, *, content=None, split=None, **metadata):
@@ -57,32 +51,6 @@ def test_generated_rows__only_rows_that_say_so():
         '{"note": "a generator"}',
     ]
     assert generated_rows(pa.array(told, pa.string())).tolist() == [False, False, True, True, False]
-
-
-def test_put_apart__copies_of_generated_images_are_generated():
-    given = np.array([-1, 0, 2, 3, 4, 1], dtype=np.int8)
-    marked = np.array([True, False, False, False, False, False])
-    # Rows 1 and 2 hold the same image as row 0, row 5 the same as row 4, whose split is synthetic.
-    found, wrong = put_apart(given, marked, np.array([0, 0, 0, 3, 4, 4]))
-    assert found.tolist() == [4, 4, 4, 3, 4, 4]
-    assert wrong.tolist() == [False, False, True, False, False, True]
-
-
-def test_refuse_verifying__names_five_and_counts_all():
-    with pytest.raises(
-        DataError, match=r"7 generated samples.*: b, c, d, e, f and 2 more"
-    ) as caught:
-        refuse_verifying(np.array([False] + [True] * 7), iter("abcdefgh"), where="here")
-    assert "synthetic" in caught.value.fix
-    assert caught.value.where == "here"
-
-
-def test_refuse_verifying__nothing_wrong_reads_nothing():
-    def never():
-        raise AssertionError
-        yield ""
-
-    refuse_verifying(np.zeros(3, dtype=bool), never(), where="here")
 
 
 def test_assemble__marked_samples_without_a_split_are_synthetic():
@@ -146,43 +114,3 @@ def test_manifest__default_split_is_not_for_generated_rows(tmp_path):
     (tmp_path / "m.csv").write_text("path,label,generator\na.png,cat,\nb.png,cat,a model\n")
     source = ManifestSource(location=str(tmp_path / "m.csv"), default_split=Split.TEST)
     assert [one.split for one in source.read()] == ["test", "synthetic"]
-
-
-def test_manifest__a_named_split_stays_and_is_judged_later(tmp_path):
-    (tmp_path / "m.csv").write_text(
-        "path,label,synthetic,split\na.png,cat,true,test\nb.png,cat,false,test\n"
-    )
-    found = list(ManifestSource(location=str(tmp_path / "m.csv")).read())
-    assert [(one.split, one.metadata["synthetic"]) for one in found] == [
-        ("test", True),
-        ("test", False),
-    ]
-    samples = [
-        ExaminedSample(raw=one, content_hash=f"{place:032x}") for place, one in enumerate(found)
-    ]
-    with pytest.raises(DataError, match="1 generated samples.*: row 1"):
-        assembled(samples)
-
-
-def test_webdataset__json_beside_the_image_marks_it(tmp_path):
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as archive:
-        for name, said in (
-            ("a", {"label": "cat", "generator": "a model"}),
-            ("b", {"label": "cat"}),
-        ):
-            for extension, content in (("jpg", b"image"), ("json", json.dumps(said).encode())):
-                info = tarfile.TarInfo(f"{name}.{extension}")
-                info.size = len(content)
-                archive.addfile(info, io.BytesIO(content))
-    for shard, expected in (
-        ("shard-0.tar", ["synthetic", "train"]),
-        ("synthetic-0.tar", ["synthetic", "synthetic"]),
-    ):
-        (tmp_path / shard).write_bytes(buffer.getvalue())
-        source = WebDatasetSource(location=str(tmp_path / shard), default_split=Split.TRAIN)
-        assert [one.split for one in source.read()] == expected
-    (tmp_path / "test-0.tar").write_bytes(buffer.getvalue())
-    assert [
-        one.split for one in WebDatasetSource(location=str(tmp_path / "test-0.tar")).read()
-    ] == ["test", "test"]

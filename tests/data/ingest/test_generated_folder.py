@@ -38,12 +38,6 @@ def test_read__class_folders(tmp_path):
     assert source.count() == 4
 
 
-def test_read__a_folder_named_synthetic_above_the_classes(tmp_path):
-    assert [one[:3] for one in facts(folder_of(tmp_path, "synthetic/cat/1.png"))] == [
-        ("synthetic/cat/1.png", ("cat",), "synthetic")
-    ]
-
-
 @pytest.mark.parametrize("table_name", ["metadata.csv", "manifest.csv"])
 def test_read__the_table_tells_label_prompt_and_generator(tmp_path, table_name):
     table = "image,label,prompt,generator,seed\na/1.png,cat,A photo of a cat,model 1,7\na/2.png,dog,12,model 1,8\n"

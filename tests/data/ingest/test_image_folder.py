@@ -95,11 +95,6 @@ def test_fingerprint__notices_new_changed_and_renamed_files(tmp_path):
     assert source.fingerprint() in seen
 
 
-def test_read__a_folder_of_generated_images_is_a_split(tmp_path):
-    source = folder_of(tmp_path, "train/cat/1.jpg", "synthetic/cat/2.jpg")
-    assert [fact[1:3] for fact in facts(source)] == [(("cat",), "synthetic"), (("cat",), "train")]
-
-
 def test_read__generated_images_beside_class_folders(tmp_path):
     source = folder_of(tmp_path, "cat/1.jpg", "dog/2.jpg", "synthetic/cat/3.jpg", "synthetic/4.jpg")
     assert [fact[:3] for fact in facts(source)] == [

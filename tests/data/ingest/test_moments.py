@@ -1,7 +1,6 @@
 import numpy as np
-import pyarrow as pa
 
-from weakspot.data.groups import all_moments, burst_sentence, count_bursts, moments_in
+from weakspot.data.groups import burst_sentence, count_bursts
 from weakspot.data.images import CAMERA_BITS
 
 
@@ -33,20 +32,6 @@ def test_count_bursts__one_camera_one_class_and_only_what_is_evaluated():
 def test_count_bursts__a_clock_that_was_never_set_is_no_burst():
     assert _bursts([0] * 40 + [100, 101])[0] == 2
     assert _bursts([0] * 8 + [100, 101])[0] == 10
-
-
-def test_count_bursts__unknown_moments():
-    assert count_bursts(None, np.zeros(3, dtype=np.int64), np.ones(3, dtype=np.bool_)) == (0, 0, 0)
-    nothing = np.zeros(3, dtype=np.int64)
-    assert count_bursts(nothing, nothing, np.ones(3, dtype=np.bool_)) == (0, 0, 0)
-
-
-def test_all_moments__parts_of_earlier_versions_say_nothing():
-    without = pa.table({"key": ["c"], "moment": pa.array([None], pa.int64())})
-    seen = [moments_in(pa.table({"key": ["a", "b"]})), moments_in(without)]
-    assert all_moments(seen) is None
-    seen.append(moments_in(pa.table({"key": ["d"], "moment": pa.array([5], pa.int64())})))
-    assert all_moments(seen).tolist() == [0, 0, 0, 5]
 
 
 def test_burst_sentence__a_number_or_nothing():

@@ -59,43 +59,6 @@ def test_read__semicolons_byte_order_mark_and_tabs(tmp_path):
     assert read_all(location)[0].labels == ("cat, big",)
 
 
-def test_read__many_labels(tmp_path):
-    location = write(
-        tmp_path / "m.csv",
-        'path,labels\n1.jpg,cat;dog\n2.jpg,dog | bird\n3.jpg,\n4.jpg,"[""a;b""]"\n',
-    )
-    assert [sample.labels for sample in read_all(location)] == [
-        ("cat", "dog"),
-        ("dog", "bird"),
-        (),
-        ("a;b",),
-    ]
-
-
-def test_read__json_lines(tmp_path):
-    rows = [
-        {
-            "url": "s3://bucket/1.jpg",
-            "labels": ["cat", "dog"],
-            "predictions": [],
-            "probabilities": {"cat": 1, "dog": 0},
-        },
-        {"url": "s3://bucket/2.jpg", "labels": [], "age": 3, "deep": {"a": [1]}},
-    ]
-    location = write(tmp_path / "m.jsonl", "\n\n".join(json.dumps(row) for row in rows))
-    first, second = read_all(location)
-    assert (first.labels, first.predictions, first.probabilities) == (
-        ("cat", "dog"),
-        (),
-        {"cat": 1.0, "dog": 0.0},
-    )
-    assert (second.labels, second.predictions, second.probabilities) == ((), None, None)
-    assert (first.metadata, second.metadata) == (
-        {"age": None, "deep": None},
-        {"age": 3, "deep": '{"a": [1]}'},
-    )
-
-
 def test_read__bytes_in_parquet_and_base64_in_json_lines(tmp_path):
     pq.write_table(pa.table({"image": [b"abc", None], "label": ["x", "y"]}), tmp_path / "m.parquet")
     assert [sample.data for sample in read_all(str(tmp_path / "m.parquet"))] == [b"abc", b""]
@@ -103,18 +66,6 @@ def test_read__bytes_in_parquet_and_base64_in_json_lines(tmp_path):
         tmp_path / "m.jsonl", json.dumps({"bytes": base64.b64encode(b"abc").decode(), "label": "x"})
     )
     assert read_all(location)[0].data == b"abc"
-
-
-def test_read__numbers_as_labels(tmp_path):
-    pq.write_table(
-        pa.table({"path": ["1.jpg", "2.jpg", "3.jpg"], "label": [1.0, 2.0, float("nan")]}),
-        tmp_path / "m.parquet",
-    )
-    assert [sample.labels for sample in read_all(str(tmp_path / "m.parquet"))] == [
-        ("1",),
-        ("2",),
-        (),
-    ]
 
 
 def test_read__listed_probabilities_with_a_list_of_classes(tmp_path):

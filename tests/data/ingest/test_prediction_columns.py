@@ -62,20 +62,9 @@ def test_class_columns__other_classes_are_both_listed(single):
     assert "Data set: ['cat', 'dog']. Classifier: ['cat', 'fox']." in str(caught.value)
 
 
-def test_class_columns__repeated_class(single):
-    with pytest.raises(ModelError, match="do not have the same classes"):
-        class_columns(single, ("cat", "dog", "dog"), n_columns=3, classifier_id="net")
-
-
 def test_likeliest_classes__rows_of_nan():
     rows = np.vstack([PROBABILITIES, [[np.nan, np.nan]]]).astype(np.float32)
     assert likeliest_classes(rows).tolist() == [0, 1, 0, 1, -1]
-
-
-def test_with_probabilities__single_label(single):
-    found = with_probabilities(single, PROBABILITIES)
-    assert found.predictions.tolist() == [0, 1, 0, 1]
-    assert found.thresholds is None
 
 
 def test_with_probabilities__wrong_shape(single):

@@ -1,7 +1,7 @@
 import pytest
 
 from weakspot.core.errors import DataError
-from weakspot.data.locations import expand_braces, is_pattern
+from weakspot.data.locations import expand_braces
 
 
 @pytest.mark.parametrize(
@@ -21,9 +21,3 @@ def test_expand_braces__cases(pattern, expected):
 def test_expand_braces__absurd_ranges(pattern):
     with pytest.raises(DataError, match="empty or too long"):
         expand_braces(pattern)
-
-
-def test_is_pattern__cases():
-    assert is_pattern("a-*.tar")
-    assert is_pattern("a-{0..3}.tar")
-    assert not is_pattern("a.tar")

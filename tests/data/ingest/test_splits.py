@@ -1,7 +1,7 @@
 import pytest
 
 from weakspot.core.dataset import Split
-from weakspot.data.source import parse_split, split_of_file_name
+from weakspot.data.source import parse_split
 
 
 @pytest.mark.parametrize(
@@ -20,18 +20,3 @@ from weakspot.data.source import parse_split, split_of_file_name
 )
 def test_parse_split__synonyms(name, split):
     assert parse_split(name) == split
-
-
-@pytest.mark.parametrize(
-    ("path", "split"),
-    [
-        ("train-00000-of-00001.parquet", Split.TRAIN),
-        ("validation.parquet", Split.VALIDATION),
-        ("test/part-0.parquet", Split.TEST),
-        ("synthetic-0.parquet", Split.SYNTHETIC),
-        ("trainer-0.parquet", None),
-        ("0001.parquet", None),
-    ],
-)
-def test_split_of_file_name__cases(path, split):
-    assert split_of_file_name(path) == split

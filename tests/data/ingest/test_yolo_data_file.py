@@ -1,7 +1,7 @@
 import pytest
 
 from weakspot.core.errors import DataError
-from weakspot.data.yolo import looks_like_data_file, parse_data_file
+from weakspot.data.yolo import parse_data_file
 
 PUBLISHED = """\
 # A comment
@@ -71,9 +71,3 @@ def test_parse_data_file__names_are_always_text():
 def test_parse_data_file__what_it_does_not_read(text):
     with pytest.raises(DataError):
         _names(text)
-
-
-def test_looks_like_data_file():
-    assert looks_like_data_file(PUBLISHED)
-    assert not looks_like_data_file("names: [a]\n")
-    assert not looks_like_data_file("version: 2\ntrain: x\n")

@@ -24,8 +24,3 @@ def test_around__one_value_lies_inside(values):
     axis = Axis.around(values, 100.0)
     assert axis.low < values[-1] < axis.high
     assert 0.0 < axis.place(values[-1]) < 100.0
-
-
-def test_place__from_start_to_end():
-    axis = Axis.around([0.0, 1.0], 400.0)
-    assert [axis.place(value) for value in (0.0, 0.25, 1.0)] == [0.0, 100.0, 400.0]

@@ -25,15 +25,6 @@ def test_interval_chart__the_line_spans_the_interval():
     assert float(dot.get("cx")) == pytest.approx((start + end) / 2, abs=0.2)
 
 
-def test_heat_map__a_long_title_is_not_cut_off():
-    short, long = (
-        ElementTree.fromstring(heat_map(["a"], [[1.0]], title=title))
-        for title in ("x", "Shared failures of classifiers")
-    )
-    assert float(long.get("width")) > 30 * 6.5
-    assert float(short.get("width")) < 100
-
-
 def _dots(drawing, *, ring=False):
     return [node for node in drawing.iter(f"{SVG}circle") if (node.get("class") == "ring") is ring]
 

@@ -62,12 +62,6 @@ def test_put__least_recently_used_goes_first(cache):
     assert cache.get("1") is None
 
 
-def test_put__never_more_than_the_bound(cache):
-    for number in range(60):
-        cache.put(str(number), bytes(number * 40 % 1500))
-        assert cache.n_bytes <= cache.most_bytes
-
-
 def test_put__a_image_that_would_take_a_quarter_is_not_kept(cache):
     cache.put("large", bytes(cache.most_bytes // 2))
     assert cache.get("large") is None
@@ -134,15 +128,3 @@ def test_read_location__a_remote_image_is_fetched_once(tmp_path):
         assert read_anew(where) == b"second"
         assert read_location(where) == b"second"
         assert folder.seen["GET /a.jpg"] == 2
-
-
-def test_read_location__no_cache_is_no_folder(tmp_path):
-    with (
-        web_folder() as folder,
-        reading_as(RemoteReading(cache_megabytes=0, cache_folder=str(tmp_path / "cache"))),
-    ):
-        folder.put("a.jpg", b"first")
-        read_location(f"{folder.address}/a.jpg")
-        read_location(f"{folder.address}/a.jpg")
-        assert folder.seen["GET /a.jpg"] == 2
-    assert not (tmp_path / "cache").exists()

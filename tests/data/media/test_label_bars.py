@@ -2,7 +2,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from weakspot.data.charts import TARGET_COLOUR, LabelPanel, fine_percent, label_bars
+from weakspot.data.charts import TARGET_COLOUR, LabelPanel, label_bars
 
 SVG = "{http://www.w3.org/2000/svg}"
 BASELINE = LabelPanel(
@@ -63,10 +63,3 @@ def test_label_bars__a_long_caption_is_wrapped_and_signs_are_escaped():
     assert len(bold) > 3
     assert bold[0].text.startswith("a <b> & very")
     assert max(len(node.text) for node in bold) * 6.6 < float(tree.get("width"))
-
-
-@pytest.mark.parametrize(
-    ("rate", "words"), [(0.0000022, "0.00022 %"), (0.09996, "10.0 %"), (0.999, "100 %")]
-)
-def test_fine_percent__rare_rates_keep_two_digits(rate, words):
-    assert fine_percent(rate) == words
