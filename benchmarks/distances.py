@@ -30,6 +30,7 @@ from weakspot.generate.adversarial_sources import ModelUnderTest
 from weakspot.generate.distances import frechet_distance, kernel_distance, unbiased_frechet
 from weakspot.project.adversarial import AdversarialStage
 from weakspot.run import loop
+from weakspot.run.models import RunModels
 from weakspot.run.preparation import Preparation
 from weakspot.run.settings import (
     GeneratorSettings,
@@ -119,12 +120,13 @@ def made_set(folder: Path, seed: int) -> AdversarialSet:
     loop.ingest_samples(store, loop.open_data(settings.data, store.root), settings, no_progress)
     prepared = Preparation(
         store=store,
-        folder=store.root,
-        settings=settings,
-        classifier=planted_classifier(world),
-        embedder=PlantedEmbedder(),
+        models=RunModels(
+            settings=settings,
+            folder=store.root,
+            ready_classifier=planted_classifier(world),
+            ready_embedder=PlantedEmbedder(),
+        ),
         clock=StageClock(),
-        progress_of=lambda _stage: no_progress,
     ).run()
     family = {
         "same flaw": plant(rare(0.01), 1200, seed=seed + 2000),

@@ -20,6 +20,7 @@ from weakspot.core.assistants import Assistants
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.failures import ClassProblem
 from weakspot.core.samples import SampleSet
+from weakspot.core.slices import DataUse
 from weakspot.data.images import decode_image
 from weakspot.discover.hypothesis import HypothesisDiscoverer
 from weakspot.models.embedded.encoder import PROJECTION_PATH, EmbeddedDefault
@@ -227,6 +228,9 @@ def ranks(case: Case, embedder: EmbeddedDefault, seeds: range) -> tuple[list[int
             samples=SampleSet(dataset=dataset, rows=np.arange(n)),
             problem=problem,
             embeddings=case.embeddings[half],
+            space="clip",
+            obstacle="",
+            found_on=DataUse.nothing(),
             method=HypothesisDiscoverer(phrases={}),
             assistants=Assistants(
                 embed_texts=embedder.embed_texts, trust=embedder.knows, measured=embedder.measured

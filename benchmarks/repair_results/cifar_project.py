@@ -81,17 +81,17 @@ def cifar_images(n_others: int, progress: StageProgress) -> CifarImages:
     others = whole.rows_of(Split.TRAIN)[:n_others]
     rows = np.sort(np.concatenate([whole.rows_of(Split.TEST), others]))
     dataset = replace(whole, table=whole.table.take(pa.array(rows)))
-    choice = choose_embedder(
+    embedder, _ = choose_embedder(
         settings.embedder,
         folder=folder,
         progress=lambda done, total: progress("weights", done, total),
     )
-    joint = _embeddings(store, dataset, choice.embedder, settings, progress)
+    joint = _embeddings(store, dataset, embedder, settings, progress)
     return CifarImages(
         dataset=dataset,
         pixels=_pixels(dataset),
         joint=joint,
-        embed_texts=RememberedTexts(choice.embedder),
+        embed_texts=RememberedTexts(embedder),
     )
 
 

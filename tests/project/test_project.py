@@ -147,7 +147,7 @@ def test_discover__before_ingest(tmp_path):
 
 
 def test_ingest__source_is_not_set(tmp_path):
-    with pytest.raises(ConfigError, match="not said where the samples are"):
+    with pytest.raises(ConfigError, match="No source of samples"):
         Project.create(tmp_path).ingest()
 
 

@@ -16,6 +16,7 @@ from weakspot.data.settings import DataSettings
 from weakspot.generate.generated_folder import generated_samples
 from weakspot.repair.synthetic_samples import read_synthetic, with_synthetic
 from weakspot.run import loop
+from weakspot.run.models import RunModels
 from weakspot.run.preparation import Preparation
 from weakspot.run.settings import Settings
 from weakspot.run.stage_clock import StageClock, new_record
@@ -42,12 +43,13 @@ def store(tmp_path_factory, settings):
 def _prepared(store, settings, world):
     return Preparation(
         store=store,
-        folder=store.root,
-        settings=settings,
-        classifier=planted_classifier(world),
-        embedder=PlantedEmbedder(),
+        models=RunModels(
+            settings=settings,
+            folder=store.root,
+            ready_classifier=planted_classifier(world),
+            ready_embedder=PlantedEmbedder(),
+        ),
         clock=StageClock(),
-        progress_of=lambda _stage: no_progress,
     ).run()
 
 

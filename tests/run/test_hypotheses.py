@@ -8,12 +8,12 @@ import weakspot
 from weakspot.core.assistants import NO_ASSISTANTS
 from weakspot.core.dataset import Split
 from weakspot.core.errors import ConfigError, DataError, NotEnoughDataError
-from weakspot.core.failures import FailureCriterion, class_problems
+from weakspot.core.failures import FailureCriterion
 from weakspot.core.questions import spending_share
 from weakspot.discover.hypothesis import HypothesisDiscoverer
 from weakspot.project.project import Project
 from weakspot.run.ledger import LEDGER_FILE
-from weakspot.run.phrase_questions import NOT_MEASURED, ClassHalves, Fit, TextSide, ask
+from weakspot.run.phrase_questions import NOT_MEASURED, ClassHalves, Fit, ask
 from weakspot.testing.fakes import PlantedEmbedder, planted_classifier
 from weakspot.testing.planted import phrase_embeddings, plant
 from weakspot.testing.planted_problems import nothing, rare, spurious
@@ -113,11 +113,6 @@ def test_ask__words_that_nobody_measured__are_marked(project):
     assert NOT_MEASURED not in answer(measured).advice
     nobody = answer(lambda words: np.full(len(words), np.nan))
     assert (nobody.fit, NOT_MEASURED in nobody.advice) == (Fit.GOOD, True)
-    given = TextSide(embed=prepared.assistants.embed_texts, measured=measured)
-    problem = class_problems(prepared.samples.dataset, prepared.samples.rows, criterion)[0]
-    assert given.is_measured("a green disc", problem)
-    assert not given.is_measured("a tall disc", problem)
-    assert replace(given, measured=None).is_measured("a tall disc", problem)
 
 
 def test_ask__words_that_are_in_no_image(project):
@@ -219,7 +214,7 @@ def _p_values(problem, seed, phrases):
     world = plant(problem, 3000, seed=seed)
     samples = world.samples(Split.VALIDATION), world.samples(Split.TEST)
     method = HypothesisDiscoverer(phrases={})
-    both = ClassHalves.of(samples, FailureCriterion(), "disc", method)
+    both = ClassHalves.of(samples, FailureCriterion(), "disc", method, is_compared=True)
     directions = method.phrase_directions(phrases, phrase_embeddings, both.discovery.problem)
     found = []
     for phrase in phrases:

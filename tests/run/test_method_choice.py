@@ -22,36 +22,36 @@ def _settings(*methods, **parameters):
 
 
 def test_choose_methods__columns_are_enough_for_attributes():
-    choice = choose_methods(_settings("auto"), COLUMNS)
-    assert choice.settings.discover.methods == ("attributes",)
-    assert choice.sentence.startswith("Uses 3 columns; no images or embeddings: clusters, ")
-    assert "need them" in choice.sentence
+    chosen, sentence = choose_methods(_settings("auto"), COLUMNS)
+    assert chosen.discover.methods == ("attributes",)
+    assert sentence.startswith("Uses 3 columns; no images or embeddings: clusters, ")
+    assert "need them" in sentence
 
 
 def test_choose_methods__captions_are_enough_for_words():
-    assert "words" in choose_methods(_settings("auto"), CAPTIONS).settings.discover.methods
+    assert "words" in choose_methods(_settings("auto"), CAPTIONS)[0].discover.methods
 
 
 def test_choose_methods__embeddings_bring_the_rest():
-    methods = choose_methods(_settings("auto"), IMAGES).settings.discover.methods
+    methods = choose_methods(_settings("auto"), IMAGES)[0].discover.methods
     assert {"clusters", "directions", "attributes"} <= set(methods)
 
 
 def test_choose_methods__nothing_changes_where_all_can_work():
     settings = _settings("directions", "attributes")
-    choice = choose_methods(settings, IMAGES)
-    assert choice.settings is settings
-    assert choice.sentence == "Uses 2 columns and embeddings."
+    chosen, sentence = choose_methods(settings, IMAGES)
+    assert chosen is settings
+    assert sentence == "Uses 2 columns and embeddings."
 
 
 def test_choose_methods__parameters_of_methods_that_cannot_work_are_left_out():
     settings = _settings("auto", directions={"n_folds": 3}, attributes={"max_order": 1})
-    chosen = choose_methods(settings, COLUMNS).settings.discover
+    chosen = choose_methods(settings, COLUMNS)[0].discover
     assert chosen.parameters == {"attributes": {"max_order": 1}}
 
 
 def test_choose_methods__what_auto_sets_stays_where_some_cannot_work():
-    chosen = choose_methods(_settings("auto"), Material(spaces=frozenset({"clip"}))).settings
+    chosen = choose_methods(_settings("auto"), Material(spaces=frozenset({"clip"})))[0]
     assert "words" not in chosen.discover.methods
     assert chosen.discover.parameters["mixture"] == {"max_samples": 2_000}
 
@@ -69,7 +69,7 @@ def test_choose_methods__named_ones_that_cannot_work_get_one_sentence():
 def test_choose_methods__named_columns_without_anything_to_compare_are_no_error():
     idle = Material(has_images=True, spaces=frozenset({"clip"}), has_idle_columns=True)
     named = _settings("attributes")
-    assert choose_methods(named, idle).settings == named
+    assert choose_methods(named, idle)[0] == named
     with pytest.raises(ConfigError, match="attributes needs columns"):
         choose_methods(named, replace(idle, has_idle_columns=False))
     with pytest.raises(ConfigError, match="words needs captions"):
@@ -77,10 +77,10 @@ def test_choose_methods__named_columns_without_anything_to_compare_are_no_error(
 
 
 def test_choose_methods__nothing_to_compare():
-    choice = choose_methods(_settings("auto"), Material())
-    assert "no columns, captions, embeddings or images" in choice.sentence
-    assert "Only whole classes are compared" in choice.sentence
-    assert build_discoverers(choice.settings) == {}
+    chosen, sentence = choose_methods(_settings("auto"), Material())
+    assert "no columns, captions, embeddings or images" in sentence
+    assert "Only whole classes are compared" in sentence
+    assert build_discoverers(chosen) == {}
     with pytest.raises(ConfigError, match="no columns, captions, embeddings or images"):
         choose_methods(_settings("attributes"), Material())
 

@@ -6,7 +6,7 @@ from weakspot.core.errors import DataError
 from weakspot.core.rules import AllOfRule, ColumnRule
 from weakspot.discover.hypothesis import HypothesisDiscoverer
 from weakspot.run.ledger import AskedData, Ledger
-from weakspot.run.phrase_questions import Fit, RuleHalves, ask_rules
+from weakspot.run.phrase_questions import ClassHalves, Fit, ask_rules
 from weakspot.store.project import ProjectStore
 from weakspot.testing.examples import CRITERION, confirmation_samples, discovery_samples
 
@@ -25,7 +25,7 @@ def ledger(tmp_path):
 @pytest.fixture(scope="module")
 def both():
     halves = discovery_samples(), confirmation_samples()
-    return RuleHalves.of(halves, CRITERION, "disc", METHOD)
+    return ClassHalves.of(halves, CRITERION, "disc", METHOD, is_compared=False)
 
 
 def test_ask_rules__counts_both_halves_and_asks_the_ledger_once(both, ledger):
@@ -47,5 +47,6 @@ def test_ask_rules__counts_both_halves_and_asks_the_ledger_once(both, ledger):
 
 
 def test_rule_halves__unknown_class():
+    halves = discovery_samples(), confirmation_samples()
     with pytest.raises(DataError, match="no class 'zebra'"):
-        RuleHalves.of((discovery_samples(), confirmation_samples()), CRITERION, "zebra", METHOD)
+        ClassHalves.of(halves, CRITERION, "zebra", METHOD, is_compared=False)

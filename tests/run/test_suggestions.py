@@ -8,6 +8,7 @@ from weakspot.core.assistants import Assistants
 from weakspot.core.dataset import METADATA_PREFIX, Split
 from weakspot.core.failures import ClassProblem, FailureCriterion, Side, class_problems
 from weakspot.core.samples import SampleSet
+from weakspot.core.slices import DataUse
 from weakspot.discover.hypothesis import HypothesisDiscoverer
 from weakspot.run.suggestions import SuggestionSource, _held_out_scores
 from weakspot.testing.fakes import PlantedEmbedder
@@ -17,6 +18,7 @@ from weakspot.words.name_checks import is_witnessed
 
 METHOD = HypothesisDiscoverer(phrases={})
 EMBED = PlantedEmbedder().embed_texts
+BESIDE = {"space": "clip", "obstacle": "", "found_on": DataUse.nothing()}
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +39,7 @@ def source(world, *, columns=False, **assistants) -> SuggestionSource:
         samples=samples,
         problem=problem,
         embeddings=unit_rows(samples.embeddings("clip", problem.rows)),
+        **BESIDE,
         method=METHOD,
         assistants=Assistants(**{"embed_texts": EMBED, **assistants}),
         seed=0,
@@ -167,7 +170,8 @@ def test_suggest__samples_without_a_label__no_kinds_of_it():
     found = SuggestionSource(
         samples=SampleSet(dataset=plant(nothing(), 60, seed=1).dataset, rows=rows),
         problem=absent,
-        embeddings=None,
+        embeddings=np.zeros((4, 0), np.float32),
+        **BESIDE,
         method=METHOD,
         assistants=Assistants(),
         seed=0,

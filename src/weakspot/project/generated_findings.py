@@ -107,9 +107,9 @@ class OtherClassifier:
             )
         embedder = None
         if reads_embeddings(classifier):
-            embedder = choose_embedder(
+            embedder, _ = choose_embedder(
                 settings.embedder, folder=folder, provider=settings.engine.provider
-            ).embedder
+            )
         return cls(name=folder.resolve().name, classifier=classifier, embedder=embedder)
 
     def fails(

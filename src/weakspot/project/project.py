@@ -171,14 +171,7 @@ class ProjectSession:
         store = self.store
         key = store.tables_key()
         preparation = Preparation(
-            store=store,
-            folder=self.folder,
-            settings=self.settings,
-            classifier=self._given_classifier,
-            embedder=self._given_embedder,
-            clock=self._clock,
-            progress_of=self.progress_of,
-            ready_models=self._models,
+            store=store, models=self._models or self._new_models(), clock=self._clock
         )
         if key not in self._made:
             with self.reading():
@@ -224,8 +217,8 @@ class ProjectSession:
         return RunModels(
             settings=self.settings,
             folder=self.folder,
-            classifier=self._given_classifier,
-            embedder=self._given_embedder,
+            ready_classifier=self._given_classifier,
+            ready_embedder=self._given_embedder,
             progress_of=self.progress_of,
         )
 
@@ -283,7 +276,7 @@ class ProjectWorkings(ProjectSession):
         """Say which methods can work with what there is; refuse if none can."""
         with self._clock.stage(CHOICE_STAGE) as facts:
             material = Material.of(prepared.samples)
-            said = [choose_methods(self.settings, material).sentence, self._source_note()]
+            said = [choose_methods(self.settings, material)[1], self._source_note()]
             facts["summary"] = " ".join(part for part in said if part)
 
     def _source_note(self) -> str:

@@ -41,6 +41,7 @@ from weakspot.run.attribute_edits import (
 )
 from weakspot.run.embedding import EmbedSettings, embed
 from weakspot.run.halves import withhold
+from weakspot.run.image_texts import ImageBench
 from weakspot.run.settings import Settings
 from weakspot.run.witnessed import Seeing, witnessed_columns
 from weakspot.store.columns import ColumnCache, ShelvedColumns
@@ -68,14 +69,6 @@ MAX_COMPARED = 5000
 ASK_AGAIN = "Remove .weakspot/attributes to ask again."
 
 
-@dataclass(frozen=True, kw_only=True)
-class PlannedAttributes:
-    """The attributes that are to be assigned, and what to know about them."""
-
-    attributes: tuple[Attribute, ...]
-    notes: tuple[str, ...]
-
-
 @dataclass
 class _Asking:
     """Asks the assistants for words; one that fails is not asked again."""
@@ -92,21 +85,19 @@ class _Asking:
         is_asked = self.assistants.propose is not None or self.assistants.answers is not None
         return self._plan(name, known, source="proposed" if is_asked else "built-in")
 
-    def run(self) -> PlannedAttributes:
+    def run(self) -> tuple[Attribute, ...]:
         names = self._names()
-        if names is None:
-            plans = [
-                self._plan(known.name, known, source="built-in") for known in built_in_attributes()
-            ]
-        else:
-            plans = [
+        plans = (
+            [self._plan(known.name, known, source="built-in") for known in built_in_attributes()]
+            if names is None
+            else [
                 self._plan(name, built_in_attribute(name, are_synonyms), source="proposed")
                 for name in names
             ]
+        )
         for plan in plans:
             self.notes += [*plan.notes, *([plan.left_out.sentence] if plan.left_out else [])]
-        found = tuple(plan.attribute for plan in plans if plan.attribute is not None)
-        return PlannedAttributes(attributes=found, notes=tuple(self.notes))
+        return tuple(plan.attribute for plan in plans if plan.attribute is not None)
 
     @property
     def _class_names(self) -> tuple[str, ...]:
@@ -169,16 +160,17 @@ class _Asking:
 
 def planned_attributes(
     samples: SampleSet, assistants: Assistants, settings: Settings, reference_rows: IntArray
-) -> PlannedAttributes:
-    """Return the attributes in words, with values and phrases.
+) -> tuple[tuple[Attribute, ...], list[str]]:
+    """Return the attributes in words that are to be assigned, with values and phrases, and what to know about them.
 
     Args:
-        samples: with embeddings in the space `joint`.
-        assistants: whom to ask; nobody is needed.
+        samples: with embeddings in CLIP space.
+        assistants: who can be asked; none has to be there.
         settings: the task is told to the language model.
         reference_rows: samples among which representative ones are chosen for questions.
     """
-    return _asking(samples, assistants, settings, reference_rows).run()
+    asking = _asking(samples, assistants, settings, reference_rows)
+    return asking.run(), asking.notes
 
 
 def proposed_attribute(
@@ -295,15 +287,7 @@ def with_attributes(
     shelf = ColumnCache(data=store.data)
     base = shelf.load(key, n_rows=len(own.dataset))
     if base is None or has_new_embeddings(base, own):
-        work = _Attributing(
-            samples=own,
-            assistants=assistants,
-            settings=settings,
-            store=store,
-            engine=engine,
-            progress=progress,
-        )
-        base = work.run()
+        base = _assigned(own, assistants, settings, store, engine=engine, progress=progress)
         with store.writing():
             shelf.save(key, base.book, base.columns, group=group)
     log = AttributeEditFile(store).read()
@@ -407,82 +391,78 @@ def _edit(editions: Editions, assistants: Assistants, progress: Progress) -> She
     return ShelvedColumns(book=book, columns=pa.table({**first, **columns}))
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Attributing:
-    """One pass that makes all attributes."""
-
-    samples: SampleSet
-    assistants: Assistants
-    settings: Settings
-    store: ProjectStore
-    engine: Engine
-    progress: Progress
-
-    def run(self) -> ShelvedColumns:
-        dataset, wishes = self.samples.dataset, self.settings.attributes
-        own = withhold(self.samples, self.settings.repair.groups).dataset
-        notes: list[str] = []
-        found: list[AssignedColumn] = []
-        found += _kept(user_columns(own, reference_of(self.samples), wishes.columns), notes)
-        if wishes.use_vocabulary:
-            found += _kept(self._words(notes), notes)
-        if wishes.use_properties:
-            found += _kept(self._properties(notes), notes)
-        seeing = self.assistants.seen
-        if isinstance(seeing, Seeing):
-            found += _kept(
-                witnessed_columns(seeing, dataset, self.settings.witnesses, notes), notes
-            )
-        named = with_free_names(found, dataset.metadata_names)
-        columns = {
-            METADATA_PREFIX + each.attribute.column: each.column
-            for each in named
-            if each.column is not None
-        }
-        known = pa.array(has_embedding(self.samples))
-        space = self.samples.spaces.get(CLIP)
-        book = AttributeBook(
-            encoder_id="" if space is None else space.encoder_id,
-            attributes=tuple(each.attribute for each in named),
-            notes=tuple(dict.fromkeys(notes)),
-        )
-        return ShelvedColumns(book=book, columns=pa.table({**columns, HAD_EMBEDDING: known}))
-
-    def _words(self, notes: list[str]) -> Iterator[AssignedColumn | LeftOut]:
+def _assigned(
+    samples: SampleSet,
+    assistants: Assistants,
+    settings: Settings,
+    store: ProjectStore,
+    *,
+    engine: Engine,
+    progress: Progress,
+) -> ShelvedColumns:
+    """Return all attributes, made in one pass."""
+    dataset, wishes, reference = samples.dataset, settings.attributes, reference_of(samples)
+    own = withhold(samples, settings.repair.groups).dataset
+    notes: list[str] = []
+    found = [*_kept(user_columns(own, reference, wishes.columns), notes)]
+    if wishes.use_vocabulary:
         try:
-            yield from told_from_words(
-                self.samples, self.assistants, self.settings, notes=notes, progress=self.progress
-            )
+            told = told_from_words(samples, assistants, settings, notes=notes, progress=progress)
+            # One by one: what was told before an error stays.
+            for each in _kept(told, notes):
+                found.append(each)
         except WeakspotError as error:
             notes.append(f"No attribute is told from words: {error}")
-
-    def _properties(self, notes: list[str]) -> Iterator[AssignedColumn | LeftOut]:
-        dataset = self.samples.dataset
-        if not dataset.has_images:
-            notes.append("Nothing is measured in images: there are none.")
-            return
-        try:
-            settings = EmbedSettings(batch_size=MEASURE_BATCH)
-            measures = embed(
-                self.store,
-                dataset,
-                ImageProperties(),
-                engine=self.engine,
-                progress=self.progress,
-                settings=settings,
-            )
-        except NotEnoughDataError as error:
-            notes.append(f"Nothing is measured in images: {error}")
-            return
-        if measures.unreadable:
-            notes.append(
-                f"{len(measures.unreadable)} images could not be read and were not measured."
-            )
-        yield from property_columns(measures.space.embeddings, reference_of(self.samples))
-        width, height = (
-            np.asarray(dataset.table.column(side).combine_chunks()) for side in ("width", "height")
+    if wishes.use_properties and not dataset.has_images:
+        notes.append("Nothing is measured in images: there are none.")
+    elif wishes.use_properties:
+        bench = ImageBench(
+            dataset=dataset, store=store, engine=engine, progress_of=lambda _step: progress
         )
-        yield from size_columns(width, height, reference_of(self.samples))
+        found += _kept(_properties(bench, reference, notes), notes)
+    if isinstance(assistants.seen, Seeing):
+        seen = witnessed_columns(assistants.seen, dataset, settings.witnesses, notes)
+        found += _kept(seen, notes)
+    named = with_free_names(found, dataset.metadata_names)
+    columns = {
+        METADATA_PREFIX + each.attribute.column: each.column
+        for each in named
+        if each.column is not None
+    }
+    space = samples.spaces.get(CLIP)
+    book = AttributeBook(
+        encoder_id="" if space is None else space.encoder_id,
+        attributes=tuple(each.attribute for each in named),
+        notes=tuple(dict.fromkeys(notes)),
+    )
+    known = pa.array(has_embedding(samples))
+    return ShelvedColumns(book=book, columns=pa.table({**columns, HAD_EMBEDDING: known}))
+
+
+def _properties(
+    bench: ImageBench, reference: IntArray, notes: list[str]
+) -> Iterator[AssignedColumn | LeftOut]:
+    """Yield what is measured in images; nothing, and a note, where none can be read."""
+    try:
+        measures = embed(
+            bench.store,
+            bench.dataset,
+            ImageProperties(),
+            engine=bench.engine,
+            progress=bench.progress_of("attributes"),
+            settings=EmbedSettings(batch_size=MEASURE_BATCH),
+        )
+    except NotEnoughDataError as error:
+        notes.append(f"Nothing is measured in images: {error}")
+        return
+    if measures.unreadable:
+        notes.append(f"{len(measures.unreadable)} images could not be read and were not measured.")
+    yield from property_columns(measures.space.embeddings, reference)
+    width, height = (
+        np.asarray(bench.dataset.table.column(side).combine_chunks())
+        for side in ("width", "height")
+    )
+    yield from size_columns(width, height, reference)
 
 
 def _kept(found: Iterable[AssignedColumn | LeftOut], notes: list[str]) -> Iterator[AssignedColumn]:
@@ -542,10 +522,10 @@ def told_from_words(
         notes.append("No attribute is told from words: there is no encoder with a text side.")
         return
     rows = even_part(reference_of(samples), MAX_SAMPLE)
-    plans = planned_attributes(samples, assistants, settings, rows)
-    notes += plans.notes
+    attributes, planning_notes = planned_attributes(samples, assistants, settings, rows)
+    notes += planning_notes
     yield from word_columns(
-        plans.attributes,
+        attributes,
         embed_texts=embed_texts,
         embeddings=space.embeddings,
         reference=samples.embeddings(CLIP, rows),

@@ -20,6 +20,7 @@ from weakspot.core.roles import Embedder, Engine
 from weakspot.core.run import Progress, no_progress
 from weakspot.core.samples import EmbeddingSpace
 from weakspot.data.embed import EmbedderModel, UnreadableImage, count_reasons
+from weakspot.models.given_embeddings import AlignedEmbeddings
 from weakspot.models.text_side import text_id_of
 from weakspot.models.transformers import source
 from weakspot.run.model_map import (
@@ -36,16 +37,11 @@ from weakspot.store.embeddings import EmbeddingCache, SharedEmbeddings, WithShar
 from weakspot.store.project import ProjectStore
 
 
-class _Aligned(Protocol):
-    @property
-    def embeddings(self) -> FloatArray: ...
-
-
 @runtime_checkable
 class KnowsEmbeddings(Protocol):
     """An embedder that already has an embedding for every sample and looks at no image."""
 
-    def embeddings_for(self, dataset: Dataset) -> _Aligned:
+    def embeddings_for(self, dataset: Dataset) -> AlignedEmbeddings:
         """Return the embeddings in the order of the data set."""
 
 
@@ -220,14 +216,6 @@ EMBEDDED = "embedded"
 EMBEDDED_NAME = "the embedded default (CLIP ViT-B/16 image tower with weakspot's own text side)"
 
 
-@dataclass(frozen=True, kw_only=True)
-class EmbedderChoice:
-    """An embedder and one sentence on why it was chosen."""
-
-    embedder: Embedder
-    reason: str
-
-
 def choose_embedder(
     settings: EmbedderSettings,
     *,
@@ -235,8 +223,8 @@ def choose_embedder(
     ask_hub: bool = True,
     provider: str = AUTO,
     progress: Progress | None = None,
-) -> EmbedderChoice:
-    """Return the configured embedder; for `auto` a hub model that is cached or reachable, else the embedded default.
+) -> tuple[Embedder, str]:
+    """Return the configured embedder, for `auto` a hub model that is cached or reachable, else the embedded default; and why.
 
     Args:
         settings: section `embedder` of weakspot.toml.
@@ -252,9 +240,7 @@ def choose_embedder(
         embedder = build_embedder(
             settings.name, settings.options, folder=folder, provider=provider, progress=progress
         )
-        return EmbedderChoice(
-            embedder=embedder, reason=f"Using the embedder {settings.name!r}, as configured."
-        )
+        return embedder, f"Using the embedder {settings.name!r}, as configured."
     if settings.options:
         raise ConfigError(
             "Options need a named embedder, since `auto` may choose any.",
@@ -263,8 +249,7 @@ def choose_embedder(
             fix='Set embedder.name, for example to "embedded" or "transformers", or remove the options.',
         )
     name, options, reason = _automatic(ask_hub=ask_hub)
-    embedder = build_embedder(name, options, provider=provider, progress=progress)
-    return EmbedderChoice(embedder=embedder, reason=reason)
+    return build_embedder(name, options, provider=provider, progress=progress), reason
 
 
 def build_embedder(
@@ -290,27 +275,16 @@ def _automatic(*, ask_hub: bool) -> tuple[str, dict[str, Any], str]:
             {},
             f"Using {EMBEDDED_NAME}, because torch and transformers are not installed.",
         )
-    for model in HUB_MODELS:
-        if source.is_in_hub_cache(model):
-            return (
-                "transformers",
-                {"model": model},
-                f"Using {model} from the hub's cache on this machine.",
-            )
-    switched_off = source.hub_is_off()
-    if switched_off is not None:
-        return (
-            EMBEDDED,
-            {},
-            f"Using {EMBEDDED_NAME}, because no known model is cached and {switched_off} forbids asking the hub.",
-        )
-    if ask_hub and source.hub_answers():
-        return (
-            "transformers",
-            {"model": HUB_MODELS[0]},
-            f"Using {HUB_MODELS[0]}, because the hub can be reached.",
-        )
+    cached = next(filter(source.is_in_hub_cache, HUB_MODELS), None)
+    if cached is not None:
+        said = f"Using {cached} from the hub's cache on this machine."
+        return "transformers", {"model": cached}, said
+    switched_off, first = source.hub_is_off(), HUB_MODELS[0]
+    if switched_off is None and ask_hub and source.hub_answers():
+        return "transformers", {"model": first}, f"Using {first}, because the hub can be reached."
     why = "the hub does not answer" if ask_hub else "the hub is not to be asked"
+    if switched_off is not None:
+        why = f"{switched_off} forbids asking the hub"
     return EMBEDDED, {}, f"Using {EMBEDDED_NAME}, because no known model is cached and {why}."
 
 

@@ -1,7 +1,7 @@
 """One pass over the images of a source: each is read and decoded once for its hash, its examination and all models."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -49,8 +49,7 @@ class PassModels:
         names = self.classifier.class_names if self.classifier is not None else None
         if self.classifier is None or names is None or isinstance(sample, RawSample):
             return
-        unknown = [label for label in sample.raw.labels if label not in names]
-        if unknown:
+        if unknown := [label for label in sample.raw.labels if label not in names]:
             raise ModelError(
                 f"Classifier and data set do not have the same classes. Only in the data set: {unknown}, "
                 f"the label of {sample.raw.key!r}. Classifier: {list(names)}.",
@@ -76,10 +75,8 @@ class KnownContents:
         return place < len(self._prefixes) and int(self._prefixes[place]) == prefix
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Seen:
-    examined: Examined
-    arrays: PreparedArrays = field(default_factory=dict)
+Seen = tuple[Examined, PreparedArrays]
+"""An examined sample, and what it is prepared as for every model that has to see it."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -109,7 +106,7 @@ class SeeWork:
     models: tuple[ImageModel, ...]
     known: tuple[KnownContents, ...]
 
-    def prepare(self, item: RawSample | ExaminedSample) -> _Seen:
+    def prepare(self, item: RawSample | ExaminedSample) -> Seen:
         arrays: dict[int, AnyArray] = {}
 
         def look(data: bytes, content_hash: str) -> DecodedImage | None:
@@ -123,17 +120,17 @@ class SeeWork:
             arrays.update(made)
             return decoded
 
-        return _Seen(examined=examine(item, look), arrays=arrays)
+        return examine(item, look), arrays
 
-    def run(self, ready: Sequence[_Seen]) -> SeenBatch:
-        hashes = [getattr(seen.examined, "content_hash", None) for seen in ready]
+    def run(self, ready: Sequence[Seen]) -> SeenBatch:
+        hashes = [getattr(examined, "content_hash", None) for examined, _ in ready]
         # The same image twice in a batch is answered once; across batches the first answer is kept.
         images = [
-            {} if hashes[place] in hashes[:place] else seen.arrays
-            for place, seen in enumerate(ready)
+            {} if hashes[place] in hashes[:place] else arrays
+            for place, (_, arrays) in enumerate(ready)
         ]
         return SeenBatch(
-            examined=tuple(seen.examined for seen in ready),
+            examined=tuple(examined for examined, _ in ready),
             answers=answer_all(self.models, images),
         )
 

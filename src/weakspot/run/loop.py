@@ -32,7 +32,13 @@ from weakspot.run.halves import (
     withhold_from_halves,
 )
 from weakspot.run.ingestion import IngestResult, ingest
-from weakspot.run.methods import MethodRun, fitting_settings, run_method, word_methods
+from weakspot.run.methods import (
+    MethodRun,
+    fitting_settings,
+    run_method,
+    with_tested,
+    word_methods,
+)
 from weakspot.run.models import RunModels
 from weakspot.run.naming import found_on
 from weakspot.run.settings import Settings
@@ -58,7 +64,7 @@ def open_data(
     """Return the source of samples that is configured; relative paths start at the project folder."""
     if not settings.source:
         raise ConfigError(
-            "It is not said where the samples are.",
+            "No source of samples is set.",
             where="[data] source",
             fix="Set it in weakspot.toml.",
         )
@@ -171,7 +177,7 @@ def discover_slices(
                 )
             )
         screen = screened(
-            [one for result in found for one in result.discovery.slices],
+            [one for _, discovered in found for one in discovered.slices],
             discovery,
             criterion,
             largest_p=settings.discover.screen_p,
@@ -179,8 +185,8 @@ def discover_slices(
             words=word_methods(every.items()),
         )
         slices += _told_apart(screen.kept, slices, fold)
-        notes += [note for result in found for note in result.discovery.notes]
-        methods += [result.recorded(screen.kept) for result in found]
+        notes += [note for _, discovered in found for note in discovered.notes]
+        methods += [with_tested(one, screen.kept) for one in found]
     progress(n_runs, n_runs)
     search = BlindSearch(pairs[-1][1], settings, criterion)
     told = [test.found for test in search.run()] if blind else []

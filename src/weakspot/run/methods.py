@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from weakspot.core.assistants import Assistants
 from weakspot.core.errors import ConfigError, DataError, ModelError, NotEnoughDataError
@@ -23,21 +23,8 @@ CHOSEN_BY_US = frozenset({AUTO, "all"})
 MORE = "add columns to the table, or give captions, images or embeddings"
 
 
-@dataclass(frozen=True, kw_only=True)
-class MethodChoice:
-    """The methods that can work.
-
-    Args:
-        settings: the project's settings with these methods only.
-        sentence: what they use, and what would add more.
-    """
-
-    settings: Settings
-    sentence: str
-
-
-def choose_methods(settings: Settings, material: Material) -> MethodChoice:
-    """Return the configured methods that can work with what is there.
+def choose_methods(settings: Settings, material: Material) -> tuple[Settings, str]:
+    """Return the settings with those configured methods only that can work with what is there, what they use and what would add more.
 
     With labels and predictions alone there is nothing to look for slices by; whole classes are compared all the same.
 
@@ -48,15 +35,13 @@ def choose_methods(settings: Settings, material: Material) -> MethodChoice:
     missing = {name: material.missing(part) for name, part in methods.items()}
     fitting = {name: part for name, part in methods.items() if not missing[name]}
     if not fitting and _wait_for_columns(settings, material, missing):
-        return MethodChoice(
-            settings=settings, sentence="No column has values to compare; other samples may have."
-        )
+        return settings, "No column has values to compare; other samples may have."
     if not fitting and CHOSEN_BY_US & set(settings.discover.methods):
         return _only_classes(settings, material)
     if not fitting:
         raise _nothing_fits(settings, material, missing)
     chosen = settings if len(fitting) == len(methods) else _with_only(settings, tuple(fitting))
-    return MethodChoice(settings=chosen, sentence=_sentence(fitting, missing, material))
+    return chosen, _sentence(fitting, missing, material)
 
 
 def _with_only(settings: Settings, methods: Sequence[str]) -> Settings:
@@ -65,11 +50,11 @@ def _with_only(settings: Settings, methods: Sequence[str]) -> Settings:
     return with_methods(settings.model_copy(update={"discover": discover}), methods)
 
 
-def _only_classes(settings: Settings, material: Material) -> MethodChoice:
+def _only_classes(settings: Settings, material: Material) -> tuple[Settings, str]:
     nothing = settings.discover.model_copy(update={"methods": (), "parameters": {}})
-    return MethodChoice(
-        settings=settings.model_copy(update={"discover": nothing}),
-        sentence=f"There is nothing to look for slices by: {_what_is_there(material)}. Only whole classes are compared; "
+    return (
+        settings.model_copy(update={"discover": nothing}),
+        f"There is nothing to look for slices by: {_what_is_there(material)}. Only whole classes are compared; "
         f"to look for slices, {MORE}.",
     )
 
@@ -87,7 +72,7 @@ def fitting_settings(settings: Settings, samples: SampleSet) -> Settings:
     """Return the settings with the methods that can work on these samples; unchanged where none of the configured ones can."""
     try:
         seen = withhold(samples, settings.repair.groups)
-        return choose_methods(settings, Material.of(seen)).settings
+        return choose_methods(settings, Material.of(seen))[0]
     except ConfigError:
         return settings
 
@@ -183,33 +168,8 @@ def _listed(words: Sequence[str], *, last: str = "and") -> str:
     return f" {last} ".join(part for part in (", ".join(words[:-1]), *words[-1:]) if part)
 
 
-@dataclass(frozen=True, kw_only=True)
-class MethodRun:
-    """What a method found on some samples.
-
-    Args:
-        method: its name.
-        discovery: what it found.
-        seconds: how long it took.
-        note: why it could not work, or an empty text.
-    """
-
-    method: str
-    discovery: Discovery
-    seconds: float
-    note: str = ""
-
-    def recorded(self, kept: Sequence[FailureSlice]) -> MethodRecord:
-        """Return what the run remembers of it."""
-        own = {found.slice_id for found in self.discovery.slices}
-        return MethodRecord(
-            method=self.method,
-            seconds=round(self.seconds, 3),
-            n_considered=max(self.discovery.n_considered, len(own)),
-            n_found=len(own),
-            n_tested=sum(found.slice_id in own for found in kept),
-            note=self.note,
-        )
+MethodRun = tuple[MethodRecord, Discovery]
+"""What the run remembers of a method, as long as nothing was tested, and what it found."""
 
 
 def run_method(
@@ -223,21 +183,30 @@ def run_method(
     alone: bool,
 ) -> MethodRun:
     """Run one method; where several are asked for, one that cannot work here becomes a note."""
-    begun = time.perf_counter()
+    begun, note = time.perf_counter(), ""
     try:
         found = part.discover(samples, criterion, seed=settings.seed, assistants=assistants)
     except (DataError, ModelError, NotEnoughDataError) as error:
         if alone:
             raise
-        return MethodRun(
-            method=name,
-            discovery=Discovery(slices=()),
-            seconds=time.perf_counter() - begun,
-            note=str(error),
-        )
-    if part.is_baseline:
-        found = replace(found, slices=())
-    return MethodRun(method=name, discovery=found, seconds=time.perf_counter() - begun)
+        found, note = Discovery(slices=()), str(error)
+    found = replace(found, slices=()) if part.is_baseline else found
+    n_found = len({one.slice_id for one in found.slices})
+    record = MethodRecord(
+        method=name,
+        seconds=round(time.perf_counter() - begun, 3),
+        n_considered=max(found.n_considered, n_found),
+        n_found=n_found,
+        note=note,
+    )
+    return record, found
+
+
+def with_tested(run: MethodRun, tested: Sequence[FailureSlice]) -> MethodRecord:
+    """Return what the run remembers of a method once the screen has chosen what is tested."""
+    record, discovery = run
+    own = {one.slice_id for one in discovery.slices}
+    return record.model_copy(update={"n_tested": sum(one.slice_id in own for one in tested)})
 
 
 def word_methods(methods: Iterable[tuple[str, Discoverer]]) -> frozenset[str]:

@@ -1,7 +1,7 @@
 """The classifier and the embedder of a project, built on first use and shared by all passes of a run."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -9,13 +9,12 @@ from pathlib import Path
 from weakspot.core.dataset import Task
 from weakspot.core.errors import ModelError
 from weakspot.core.roles import Classifier, Embedder
-from weakspot.core.run import Progress
+from weakspot.core.run import Progress, no_progress
 from weakspot.data.source import SampleSource
 from weakspot.models.embedded.encoder import EmbeddedDefault
 from weakspot.models.onnx.session import fallback_notes
 from weakspot.run.classification import ClassifySettings, cached_classifier, reads_embeddings
 from weakspot.run.embedding import (
-    EmbedderChoice,
     EmbedSettings,
     KnowsEmbeddings,
     cached_embedder,
@@ -33,50 +32,46 @@ OWN_ENCODERS = "weakspot.models."
 GIVEN = "Using the embedder that was handed over."
 
 
+@dataclass(eq=False, kw_only=True)
 class RunModels:
     """What looks at every image.
 
     Args:
         settings: the project's settings.
         folder: where relative paths start.
-        classifier: a ready classifier, or None for the configured one.
-        embedder: a ready embedder, or None for the configured one.
+        ready_classifier: instead of the configured one.
+        ready_embedder: instead of the configured one.
         progress_of: gives the progress callback of a stage.
     """
 
-    def __init__(
-        self,
-        *,
-        settings: Settings,
-        folder: Path,
-        classifier: Classifier | None,
-        embedder: Embedder | None,
-        progress_of: Callable[[str], Progress],
-    ) -> None:
-        self._settings = settings
-        self._folder = folder
-        self._given_classifier = classifier
-        self._given_embedder = embedder
-        self._progress_of = progress_of
-        self._n_seen: dict[str, int] = {}
+    settings: Settings
+    folder: Path
+    ready_classifier: Classifier | None = None
+    ready_embedder: Embedder | None = None
+    progress_of: Callable[[str], Progress] = lambda _stage: no_progress
+    _n_seen: dict[str, int] = field(default_factory=dict, init=False)
 
     @cached_property
     def classifier(self) -> Classifier | None:
-        return self._given_classifier or build_classifier(
-            self._settings.classifier, self._folder, provider=self._settings.engine.provider
+        return self.ready_classifier or build_classifier(
+            self.settings.classifier, self.folder, provider=self.settings.engine.provider
         )
 
     @cached_property
-    def embedder(self) -> EmbedderChoice:
-        if self._given_embedder is not None:
-            return EmbedderChoice(embedder=self._given_embedder, reason=GIVEN)
-        choice = choose_embedder(
-            self._settings.embedder,
-            folder=self._folder,
-            provider=self._settings.engine.provider,
-            progress=self._progress_of("download weights"),
+    def _choice(self) -> tuple[Embedder, str]:
+        if self.ready_embedder is not None:
+            return self.ready_embedder, GIVEN
+        embedder, reason = choose_embedder(
+            self.settings.embedder,
+            folder=self.folder,
+            provider=self.settings.engine.provider,
+            progress=self.progress_of("download weights"),
         )
-        return _stay_with_earlier(choice, self._folder / DATA_FOLDER / EMBEDDINGS_FOLDER)
+        return _or_earlier(embedder, self.folder / DATA_FOLDER / EMBEDDINGS_FOLDER), reason
+
+    @property
+    def embedder(self) -> Embedder:
+        return self._choice[0]
 
     @property
     def embedder_sentence(self) -> str:
@@ -84,36 +79,35 @@ class RunModels:
         said = getattr(self.image_embedder, "computed_by", "")
         computed = f"Computed by {said}." if said else ""
         notes = (f"{note}." for note in fallback_notes()) if said else ()
-        return " ".join(filter(None, [self.embedder.reason, computed, *notes]))
+        return " ".join(filter(None, [self._choice[1], computed, *notes]))
 
     @property
     def has_own_embedder(self) -> bool:
         """Return whether an embedder was asked for, so that it is used even where there are no images."""
-        return self._given_embedder is not None or self._settings.embedder.name != "auto"
+        return self.ready_embedder is not None or self.settings.embedder.name != "auto"
 
     @property
     def image_classifier(self) -> Classifier | None:
         """Return the classifier if it looks at images."""
-        found = self.classifier
-        return None if found is None or reads_embeddings(found) else found
+        own = self.classifier
+        return None if own is None or reads_embeddings(own) else own
 
     @property
     def image_embedder(self) -> Embedder | None:
         """Return the embedder if it looks at images."""
-        found = self.embedder.embedder
-        return None if isinstance(found, KnowsEmbeddings) else found
+        return None if isinstance(self.embedder, KnowsEmbeddings) else self.embedder
 
     @property
     def classify_settings(self) -> ClassifySettings:
         classifier = self.image_classifier
         return ClassifySettings(
-            label_thresholds=self._settings.failure.label_thresholds,
+            label_thresholds=self.settings.failure.label_thresholds,
             batch_size=_images_per_call(classifier, ClassifySettings.batch_size),
         )
 
     @property
     def embed_settings(self) -> EmbedSettings:
-        asked = self._settings.embedder.batch_size
+        asked = self.settings.embedder.batch_size
         return EmbedSettings(
             batch_size=asked or _images_per_call(self.image_embedder, EmbedSettings.batch_size),
             shared=self._shared_embeddings,
@@ -128,7 +122,7 @@ class RunModels:
     @cached_property
     def _shared_embeddings(self) -> SharedEmbeddings | None:
         """Return what projects share, for encoders of this package alone: their ids tell one model from any other."""
-        if self._given_embedder is not None or self.image_embedder is None:
+        if self.ready_embedder is not None or self.image_embedder is None:
             return None
         is_ours = type(self.image_embedder).__module__.startswith(OWN_ENCODERS)
         return SharedEmbeddings.from_environment() if is_ours else None
@@ -163,7 +157,7 @@ class RunModels:
         return self._n_seen.get(model_id, 0)
 
     def _check(self, classifier: Classifier) -> None:
-        data = self._settings.data
+        data = self.settings.data
         if data.task != "auto" and classifier.task is not Task(data.task):
             raise ModelError(
                 f"The classifier is {classifier.task}, the data set is {data.task}.",
@@ -182,12 +176,13 @@ def _has_images(source: SampleSource) -> bool:
     return any(raw.location is not None or raw.data is not None for raw in first)
 
 
-def _stay_with_earlier(choice: EmbedderChoice, embeddings: Path) -> EmbedderChoice:
-    """Return the choice in float32 for a project that was embedded so and never in 8-bit integers: nothing is embedded again."""
-    if not embeddings.is_dir() or not isinstance(choice.embedder, EmbeddedDefault):
-        return choice
-    exact = choice.embedder.in_float32()
-    if exact is None or (embeddings / folder_name(choice.embedder.encoder_id)).exists():
-        return choice
-    is_earlier = (embeddings / folder_name(exact.encoder_id)).exists()
-    return replace(choice, embedder=exact) if is_earlier else choice
+def _or_earlier(embedder: Embedder, embeddings: Path) -> Embedder:
+    """Return an embedder in float32 for a project that was embedded so and never in 8-bit integers: nothing is embedded again."""
+    exact = (
+        embedder.in_float32()
+        if embeddings.is_dir() and isinstance(embedder, EmbeddedDefault)
+        else None
+    )
+    if exact is None or (embeddings / folder_name(embedder.encoder_id)).exists():
+        return embedder
+    return exact if (embeddings / folder_name(exact.encoder_id)).exists() else embedder

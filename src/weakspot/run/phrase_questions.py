@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from math import sqrt
 from typing import Literal
 
@@ -10,9 +11,9 @@ import numpy as np
 from pydantic import JsonValue
 
 from weakspot.core.arrays import BoolArray, FloatArray, generator, unit_rows
-from weakspot.core.assistants import MIN_TRUST, EmbedTexts, TrustPhrases
+from weakspot.core.assistants import MIN_TRUST, Assistants, EmbedTexts, TrustPhrases
 from weakspot.core.dataset import several_to_a_group
-from weakspot.core.errors import ConfigError, DataError, NotEnoughDataError
+from weakspot.core.errors import ConfigError, DataError, ModelError, NotEnoughDataError
 from weakspot.core.evidence import Share
 from weakspot.core.failures import ClassProblem, FailureCriterion, class_problems
 from weakspot.core.group_tests import effective_number, group_p
@@ -45,18 +46,6 @@ class Fit(StrEnum):
     SEPARATES_ONLY = "separates but does not match"
     MATCHES_ONLY = "matches but does not separate"
     CANNOT_TELL = "cannot tell"
-
-
-class Question(Record):
-    """What is asked of the confirmation half.
-
-    Args:
-        phrase: a person's words.
-        threshold: similarity from which on a sample is meant; None for the one that is best on the discovery half.
-    """
-
-    phrase: str
-    threshold: float | None = None
 
 
 class HalfAnswer(Record):
@@ -174,14 +163,6 @@ RULE = Wording(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Judgement:
-    """What became of a phrase, and what to do next in words."""
-
-    fit: Fit
-    advice: str
-
-
 def matches(matching: Share) -> bool:
     """Return whether enough samples fit a phrase to speak of them."""
     return matching.count >= MIN_SAMPLES and matching.value >= MIN_MATCHING
@@ -195,8 +176,8 @@ def judge(
     outside: Share | None,
     trust: float | None = None,
     wording: Wording = PHRASE,
-) -> Judgement:
-    """Say what is known of a phrase, and nothing stronger.
+) -> tuple[Fit, str]:
+    """Say what is known of a phrase, nothing stronger, and what to do next in words.
 
     Args:
         separates: whether it is a finding.
@@ -208,12 +189,10 @@ def judge(
     """
     counts = {"count": matching.count, "total": matching.total}
     is_known = trust is None or trust >= MIN_TRUST
+    if separates and matches(matching) and is_known:
+        return Fit.GOOD, wording.good
     if separates:
-        good = matches(matching) and is_known
-        return Judgement(
-            fit=Fit.GOOD if good else Fit.SEPARATES_ONLY,
-            advice=wording.good if good else wording.separates_only.format(**counts),
-        )
+        return Fit.SEPARATES_ONLY, wording.separates_only.format(**counts)
     reason = "" if is_known else unknown_words(trust or 0.0)
     reason = reason or ("" if matches(matching) else wording.few_match.format(**counts))
     bound = ""
@@ -221,8 +200,8 @@ def judge(
         reason = _too_few(inside, outside, wording.what)
         bound = f" ({100 * largest_difference(inside, outside):.0f} points at most, at 95 %)"
     if reason:
-        return Judgement(fit=Fit.CANNOT_TELL, advice=reason)
-    return Judgement(fit=Fit.MATCHES_ONLY, advice=wording.matches_only.format(bound=bound))
+        return Fit.CANNOT_TELL, reason
+    return Fit.MATCHES_ONLY, wording.matches_only.format(bound=bound)
 
 
 def unknown_words(trust: float) -> str:
@@ -253,17 +232,20 @@ def _too_few(inside: Share, outside: Share, what: str) -> str:
 
 
 INSIDE = 0.5
+MIN_SHUFFLES = 100
+MAX_SHUFFLED = 50_000_000
 
 
-class RuleHalf:
-    """The samples of a class on one half, ready to be asked which of them a rule means.
+class ClassHalf:
+    """The samples of a class on one half, ready to be asked which of them a rule or a phrase means.
 
     Args:
         samples: the half.
         criterion: what counts as a failure.
         title: the class, as problems call it.
         method: whose settings hold.
-        seen: samples that were looked at before; those that are among them are left out.
+        seen: samples that were looked at before; images that are among them, and repeated ones, are left out.
+        is_compared: whether the samples are to be compared with phrases; those without an embedding are left out then.
     """
 
     def __init__(
@@ -274,12 +256,17 @@ class RuleHalf:
         method: HypothesisDiscoverer,
         *,
         seen: SampleSet | None = None,
+        is_compared: bool = False,
     ) -> None:
         self.use = DataUse.of(samples)
         self.samples = (
             samples if seen is None else fresh_samples((), discovery=seen, confirmation=samples)
         )
         self.problem = problem_of(self.samples, criterion, title)
+        self.embeddings: FloatArray = np.zeros((0, 0), dtype=np.float32)
+        if is_compared:
+            self.problem, raw = with_embeddings(self.samples, self.problem, method.space)
+            self.embeddings = unit_rows(raw)
         note = obstacle(self.problem, min_failures=method.min_failures, min_right=method.min_right)
         if note:
             raise NotEnoughDataError(note, where=f"{title}, {samples.name}")
@@ -291,7 +278,7 @@ class RuleHalf:
         )
         return known, rule.members(self.samples, known.rows)
 
-    def answer(self, rule: Rule) -> HalfAnswer:
+    def rule_answer(self, rule: Rule) -> HalfAnswer:
         known, inside = self.meant(rule)
         score = score_at(inside.astype(np.float64), known.failed, INSIDE)
         return HalfAnswer(
@@ -302,173 +289,6 @@ class RuleHalf:
             inside=Share.of(int(known.failed[inside].sum()), int(inside.sum())),
             outside=Share.of(int(known.failed[~inside].sum()), int((~inside).sum())),
         )
-
-    def question(self, rule: Rule, about: str) -> AskedTest:
-        known, inside = self.meant(rule)
-        dataset = self.samples.dataset
-        groups = several_to_a_group(dataset.groups[known.rows])
-        key = QuestionKeys(dataset).key(
-            known.title, known.rows, inside, known.failed, groups=groups
-        )
-        return AskedTest(key=key, p_value=group_p(inside, known.failed, groups), about=about)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class RuleHalves:
-    """The samples of a class on both halves.
-
-    Args:
-        discovery: what people may look at.
-        confirmation: what every question to counts.
-    """
-
-    discovery: RuleHalf
-    confirmation: RuleHalf
-
-    @classmethod
-    def of(
-        cls,
-        halves: tuple[SampleSet, SampleSet],
-        criterion: FailureCriterion,
-        title: str,
-        method: HypothesisDiscoverer,
-    ) -> "RuleHalves":
-        return cls(
-            discovery=RuleHalf(halves[0], criterion, title, method),
-            confirmation=RuleHalf(halves[1], criterion, title, method, seen=halves[0]),
-        )
-
-
-def ask_rules(
-    both: RuleHalves, rules: Mapping[str, Rule], ledger: Ledger, *, by: str = ""
-) -> AskResult:
-    """Put rules to the confirmation half of a class, and write down that it was done.
-
-    Args:
-        both: the samples of the class.
-        rules: what is asked, by the person's words.
-        ledger: of the samples.
-        by: who asks; empty for the command line.
-    """
-    title = both.confirmation.problem.title
-    tests = [
-        both.confirmation.question(rule, f"{title}: {phrase}") for phrase, rule in rules.items()
-    ]
-    said = ledger.ask(tests, source="hypothesis", by=by)
-    answers = tuple(
-        _rule_answer(phrase, rule, both, test, answer)
-        for (phrase, rule), test, answer in zip(rules.items(), tests, said, strict=True)
-    )
-    standing = ledger.standing()
-    return AskResult(answers=answers, n_looks=standing.n_questions, left=standing.sentence)
-
-
-def _rule_answer(
-    phrase: str, rule: Rule, both: RuleHalves, test: AskedTest, said: Answer
-) -> PhraseAnswer:
-    discovery, confirmation = both.discovery.answer(rule), both.confirmation.answer(rule)
-    halves = (discovery, confirmation)
-    n_inside = sum(half.inside.total for half in halves)
-    matching = Share.of(n_inside, n_inside + sum(half.outside.total for half in halves))
-    judged = judge(
-        separates=said.is_found,
-        matching=matching,
-        inside=confirmation.inside,
-        outside=confirmation.outside,
-        wording=RULE,
-    )
-    return PhraseAnswer(
-        class_name=both.discovery.problem.title,
-        phrase=phrase,
-        threshold=None,
-        discovery=discovery,
-        confirmation=confirmation,
-        p_value=test.p_value,
-        p_after_looks=said.q_value,
-        matching=matching,
-        fit=judged.fit,
-        advice=judged.advice,
-        compared_with="columns",
-        rule=rule.sentence,
-    )
-
-
-def problem_of(samples: SampleSet, criterion: FailureCriterion, title: str) -> ClassProblem:
-    problems = class_problems(samples.dataset, samples.rows, criterion)
-    for problem in problems:
-        if problem.title == title:
-            return problem
-    raise DataError(
-        f"There is no class {title!r} with samples to look at.",
-        where=samples.name,
-        given=title,
-        fix=f"Choose one of {[problem.title for problem in problems]}.",
-    )
-
-
-ALIGN = " Or learn to compare words with the embeddings: weakspot lab align."
-NOT_MEASURED = "Nobody measured how well these words are told: look at the images."
-MIN_SHUFFLES = 100
-MAX_SHUFFLED = 50_000_000
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class TextSide:
-    """Phrases to embeddings, and how well they are known.
-
-    Args:
-        embed: phrases to unit vectors [m, d].
-        trust: phrases to how well each is known [m]; None if that cannot be said.
-        measured: words to the area under the curve with which each told held-out images [m]; None if nothing was measured.
-    """
-
-    embed: EmbedTexts
-    trust: TrustPhrases | None = None
-    measured: TrustPhrases | None = None
-
-    def is_measured(self, phrase: str, problem: ClassProblem) -> bool:
-        """Return whether what a phrase adds to a class was measured; True of a text side of which nothing was."""
-        added = addition_of(phrase, class_noun(problem))
-        found = None if self.measured is None else self.measured([added])
-        return found is None or bool(np.isfinite(found[0]))
-
-    def known(self, phrase: str, problem: ClassProblem) -> float | None:
-        """Return how well what a phrase adds to a class is known, from 0 to 1; None if that cannot be said."""
-        added = addition_of(phrase, class_noun(problem))
-        found = None if self.trust is None else self.trust([added])
-        return None if found is None else float(found[0])
-
-
-class PhraseHalf:
-    """The samples of a class on one half, ready to be compared with phrases.
-
-    Args:
-        samples: the half.
-        criterion: what counts as a failure.
-        title: the class, as problems call it.
-        method: whose settings hold.
-        seen: samples that were looked at before; images that are among them, and repeated ones, are left out.
-    """
-
-    def __init__(
-        self,
-        samples: SampleSet,
-        criterion: FailureCriterion,
-        title: str,
-        method: HypothesisDiscoverer,
-        *,
-        seen: SampleSet | None = None,
-    ) -> None:
-        self.use = DataUse.of(samples)
-        fresh = samples if seen is None else fresh_samples((), discovery=seen, confirmation=samples)
-        problem = problem_of(fresh, criterion, title)
-        known, raw = with_embeddings(fresh, problem, method.space)
-        note = obstacle(known, min_failures=method.min_failures, min_right=method.min_right)
-        if note:
-            raise NotEnoughDataError(note, where=f"{problem.title}, {samples.name}")
-        self.problem: ClassProblem = known
-        self.dataset = fresh.dataset
-        self.embeddings: FloatArray = unit_rows(raw)
 
     def answer(
         self, phrase: FloatArray, cut: float, draws: np.random.Generator, n_shuffles: int
@@ -493,15 +313,23 @@ class PhraseHalf:
             outside=Share.of(int(failed[~inside].sum()), int((~inside).sum()), effective=worth[1]),
         )
 
+    def rule_question(self, rule: Rule, about: str) -> AskedTest:
+        """Return what is asked with a rule, and what these samples say."""
+        known, inside = self.meant(rule)
+        return self._question(known, inside, about)
+
     def question(self, phrase: FloatArray, cut: float, about: str) -> AskedTest:
         """Return what is asked with a phrase embedding [d] and a threshold, and what these samples say."""
         inside = (phrase[None] @ self.embeddings.T)[0].astype(np.float64) >= cut
-        problem, groups = self.problem, self.problem.groups
-        key = QuestionKeys(self.dataset).key(
+        return self._question(self.problem, inside, about)
+
+    def _question(self, problem: ClassProblem, inside: BoolArray, about: str) -> AskedTest:
+        dataset = self.samples.dataset
+        groups = several_to_a_group(dataset.groups[problem.rows])
+        key = QuestionKeys(dataset).key(
             problem.title, problem.rows, inside, problem.failed, groups=groups
         )
-        p_value = group_p(inside, problem.failed, groups)
-        return AskedTest(key=key, p_value=p_value, about=about)
+        return AskedTest(key=key, p_value=group_p(inside, problem.failed, groups), about=about)
 
     def threshold(self, phrase: FloatArray) -> float:
         return float(
@@ -514,13 +342,13 @@ class ClassHalves:
     """The samples of a class on both halves.
 
     Args:
-        discovery: where thresholds are chosen.
+        discovery: what people may look at, and where thresholds are chosen.
         confirmation: what every question to counts; without images that the discovery half has too, as evidence is measured.
         method: whose templates and shuffles hold.
     """
 
-    discovery: PhraseHalf
-    confirmation: PhraseHalf
+    discovery: ClassHalf
+    confirmation: ClassHalf
     method: HypothesisDiscoverer
 
     @classmethod
@@ -530,12 +358,93 @@ class ClassHalves:
         criterion: FailureCriterion,
         title: str,
         method: HypothesisDiscoverer,
+        *,
+        is_compared: bool,
     ) -> "ClassHalves":
-        return cls(
-            discovery=PhraseHalf(halves[0], criterion, title, method),
-            confirmation=PhraseHalf(halves[1], criterion, title, method, seen=halves[0]),
-            method=method,
+        made = partial(
+            ClassHalf, criterion=criterion, title=title, method=method, is_compared=is_compared
         )
+        return cls(
+            discovery=made(halves[0]), confirmation=made(halves[1], seen=halves[0]), method=method
+        )
+
+
+def ask_rules(
+    both: ClassHalves, rules: Mapping[str, Rule], ledger: Ledger, *, by: str = ""
+) -> AskResult:
+    """Put rules to the confirmation half of a class, and write down that it was done.
+
+    Args:
+        both: the samples of the class.
+        rules: what is asked, by the person's words.
+        ledger: of the samples.
+        by: who asks; empty for the command line.
+    """
+    title = both.confirmation.problem.title
+    tests = [
+        both.confirmation.rule_question(rule, f"{title}: {phrase}")
+        for phrase, rule in rules.items()
+    ]
+    said = ledger.ask(tests, source="hypothesis", by=by)
+    answers = tuple(
+        _rule_answer(phrase, rule, both, test, answer)
+        for (phrase, rule), test, answer in zip(rules.items(), tests, said, strict=True)
+    )
+    standing = ledger.standing()
+    return AskResult(answers=answers, n_looks=standing.n_questions, left=standing.sentence)
+
+
+def _rule_answer(
+    phrase: str, rule: Rule, both: ClassHalves, test: AskedTest, said: Answer
+) -> PhraseAnswer:
+    discovery, confirmation = both.discovery.rule_answer(rule), both.confirmation.rule_answer(rule)
+    halves = (discovery, confirmation)
+    n_inside = sum(half.inside.total for half in halves)
+    matching = Share.of(n_inside, n_inside + sum(half.outside.total for half in halves))
+    fit, advice = judge(
+        separates=said.is_found,
+        matching=matching,
+        inside=confirmation.inside,
+        outside=confirmation.outside,
+        wording=RULE,
+    )
+    return PhraseAnswer(
+        class_name=both.discovery.problem.title,
+        phrase=phrase,
+        threshold=None,
+        discovery=discovery,
+        confirmation=confirmation,
+        p_value=test.p_value,
+        p_after_looks=said.q_value,
+        matching=matching,
+        fit=fit,
+        advice=advice,
+        compared_with="columns",
+        rule=rule.sentence,
+    )
+
+
+def problem_of(samples: SampleSet, criterion: FailureCriterion, title: str) -> ClassProblem:
+    problems = class_problems(samples.dataset, samples.rows, criterion)
+    for problem in problems:
+        if problem.title == title:
+            return problem
+    raise DataError(
+        f"There is no class {title!r} with samples to look at.",
+        where=samples.name,
+        given=title,
+        fix=f"Choose one of {[problem.title for problem in problems]}.",
+    )
+
+
+ALIGN = " Or learn to compare words with the embeddings: weakspot lab align."
+NOT_MEASURED = "Nobody measured how well these words are told: look at the images."
+
+
+def told_of(words: TrustPhrases | None, phrase: str, problem: ClassProblem) -> float | None:
+    """Return what `Assistants.trust` or `measured` says of what a phrase adds to a class; None if that cannot be said."""
+    figures = None if words is None else words([addition_of(phrase, class_noun(problem))])
+    return None if figures is None else float(figures[0])
 
 
 def hypothesis_method(
@@ -591,14 +500,12 @@ def ask(
     ledger = open_ledger(store, prepared.samples, settings)
     reports = []
     if rules:
-        both_rules = RuleHalves.of(halves, criterion, class_name, method)
-        reports.append(ask_rules(both_rules, rules, ledger))
-    questions = [Question(phrase=phrase) for phrase in wanted if phrase not in rules]
-    if questions and embed is not None:
-        both = ClassHalves.of(halves, criterion, class_name, method)
-        helping = prepared.assistants
-        text_side = TextSide(embed=embed, trust=helping.trust, measured=helping.measured)
-        reports.append(asked(both, questions, text_side, ledger, seed=settings.seed))
+        both = ClassHalves.of(halves, criterion, class_name, method, is_compared=False)
+        reports.append(ask_rules(both, rules, ledger))
+    if embed is not None and len(rules) < len(wanted):
+        both = ClassHalves.of(halves, criterion, class_name, method, is_compared=True)
+        thresholds = dict.fromkeys(phrase for phrase in wanted if phrase not in rules)
+        reports.append(asked(both, thresholds, prepared.assistants, ledger, seed=settings.seed))
     known = {answer.phrase: answer for report in reports for answer in report.answers}
     answers = tuple(known[phrase] for phrase in wanted)
     return reports[-1].model_copy(update={"answers": answers})
@@ -606,41 +513,46 @@ def ask(
 
 def asked(
     both: ClassHalves,
-    questions: Sequence[Question],
-    text_side: TextSide,
+    thresholds: Mapping[str, float | None],
+    assistants: Assistants,
     ledger: Ledger,
     *,
     seed: int,
     by: str = "",
 ) -> AskResult:
-    """Put questions to the confirmation half of a class, and write down that it was done.
+    """Put phrases to the confirmation half of a class, and write down that it was done.
 
     Args:
         both: the samples of the class.
-        questions: what is asked.
-        text_side: phrases to embeddings, and how well they are known.
+        thresholds: by phrase, the similarity from which on a sample is meant; None for the one that is best on the discovery half.
+        assistants: phrases to embeddings, and how well they are known.
         ledger: of the samples.
         seed: seed of the run.
         by: who asks; empty for the command line.
     """
-    title = both.discovery.problem.title
-    phrases = {one.phrase for one in questions}
-    embeddings = both.method.phrase_directions(phrases, text_side.embed, both.discovery.problem)
-    cuts = [
-        both.discovery.threshold(embeddings[one.phrase]) if one.threshold is None else one.threshold
-        for one in questions
-    ]
+    problem, embed = both.discovery.problem, _text_side(assistants)
+    embeddings = both.method.phrase_directions(thresholds, embed, problem)
+    cuts = {
+        phrase: both.discovery.threshold(embeddings[phrase]) if threshold is None else threshold
+        for phrase, threshold in thresholds.items()
+    }
     tests = [
-        both.confirmation.question(embeddings[one.phrase], cut, f"{title}: {one.phrase}")
-        for one, cut in zip(questions, cuts, strict=True)
+        both.confirmation.question(embeddings[phrase], cut, f"{problem.title}: {phrase}")
+        for phrase, cut in cuts.items()
     ]
     said = ledger.ask(tests, source="hypothesis", by=by)
     answers = tuple(
-        _phrase_answer(one.phrase, cut, embeddings[one.phrase], both, text_side, test, answer, seed)
-        for one, cut, test, answer in zip(questions, cuts, tests, said, strict=True)
+        _phrase_answer(phrase, cut, embeddings[phrase], both, assistants, test, answer, seed)
+        for (phrase, cut), test, answer in zip(cuts.items(), tests, said, strict=True)
     )
     standing = ledger.standing()
     return AskResult(answers=answers, n_looks=standing.n_questions, left=standing.sentence)
+
+
+def _text_side(assistants: Assistants) -> EmbedTexts:
+    if assistants.embed_texts is None:
+        raise ModelError("The embedder has no text side, so phrases cannot be compared.")
+    return assistants.embed_texts
 
 
 def _phrase_answer(
@@ -648,7 +560,7 @@ def _phrase_answer(
     threshold: float,
     embedding: FloatArray,
     both: ClassHalves,
-    text_side: TextSide,
+    assistants: Assistants,
     test: AskedTest,
     said: Answer,
     seed: int,
@@ -663,31 +575,28 @@ def _phrase_answer(
         )
         for half, name in ((both.discovery, "discovery"), (both.confirmation, "confirmation"))
     ]
-    words = unit_rows(
-        np.asarray(
-            text_side.embed(matching_prompts(phrase, both.discovery.problem)), dtype=np.float32
-        )
-    )
+    problem = both.discovery.problem
+    prompts = _text_side(assistants)(matching_prompts(phrase, problem))
+    words = unit_rows(np.asarray(prompts, dtype=np.float32))
     matching = share_matching(
         np.concatenate([half.embeddings @ words.T for half in (both.discovery, both.confirmation)])
     )
-    trust = text_side.known(phrase, both.discovery.problem)
+    trust = told_of(assistants.trust, phrase, problem)
     separates_anything = measured[0].error_score > 0
-    judged = judge(
+    fit, advice = judge(
         separates=said.is_found,
         matching=matching,
         inside=measured[1].inside if separates_anything else None,
         outside=measured[1].outside if separates_anything else None,
         trust=trust,
     )
-    tries = () if said.is_found else better_parts(phrase, measured[0], both, text_side, seed)
-    advice = f"{judged.advice} Try: {', '.join(tries)}." if tries else judged.advice
-    if judged.fit is not Fit.CANNOT_TELL and not text_side.is_measured(
-        phrase, both.discovery.problem
-    ):
-        advice = f"{advice} {NOT_MEASURED}"
+    tries = () if said.is_found else better_parts(phrase, measured[0], both, assistants, seed)
+    advice += f" Try: {', '.join(tries)}." if tries else ""
+    area = told_of(assistants.measured, phrase, problem)
+    if fit is not Fit.CANNOT_TELL and area is not None and not np.isfinite(area):
+        advice += f" {NOT_MEASURED}"
     return PhraseAnswer(
-        class_name=both.discovery.problem.title,
+        class_name=problem.title,
         phrase=phrase,
         threshold=threshold if np.isfinite(threshold) else None,
         discovery=measured[0],
@@ -695,7 +604,7 @@ def _phrase_answer(
         p_value=test.p_value,
         p_after_looks=said.q_value,
         matching=matching,
-        fit=judged.fit,
+        fit=fit,
         advice=advice,
         trust=trust,
         tries=tries,
@@ -703,7 +612,7 @@ def _phrase_answer(
 
 
 def better_parts(
-    phrase: str, whole: HalfAnswer, both: ClassHalves, text_side: TextSide, seed: int
+    phrase: str, whole: HalfAnswer, both: ClassHalves, assistants: Assistants, seed: int
 ) -> tuple[str, ...]:
     """Return the single words of a phrase that separate failures of the discovery half better than the whole, best first.
 
@@ -711,13 +620,13 @@ def better_parts(
     """
     half, method = both.discovery, both.method
     parts = parts_of(phrase, class_noun(half.problem))
-    directions = method.phrase_directions(parts, text_side.embed, half.problem)
+    directions = method.phrase_directions(parts, _text_side(assistants), half.problem)
     found: list[tuple[float, str]] = []
     for part, direction in directions.items():
         draws = generator(seed, "hypothesis", half.problem.title, "discovery", part)
         shuffles = max(method.n_permutations, 1)
         said = half.answer(direction, half.threshold(direction), draws, shuffles)
-        trust = text_side.known(part, half.problem)
+        trust = told_of(assistants.trust, part, half.problem)
         is_known = trust is None or trust >= MIN_TRUST
         is_clear = said.best_p * len(parts) <= CERTAIN
         if is_known and is_clear and said.error_score > whole.error_score:

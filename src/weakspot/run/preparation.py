@@ -1,9 +1,6 @@
 """Everything that methods read: samples with predictions and embeddings, computed where it is missing."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 
@@ -12,7 +9,6 @@ from weakspot.core.dataset import GROUP, Dataset, Split
 from weakspot.core.errors import DataError
 from weakspot.core.failures import FailureCriterion
 from weakspot.core.roles import Classifier, Embedder
-from weakspot.core.run import Progress
 from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.data.duplicates import group_near_identical
 from weakspot.data.groups import suspect_names
@@ -93,40 +89,24 @@ class Preparation:
 
     Args:
         store: the project's data.
-        folder: where relative paths start.
-        settings: the project's settings.
-        classifier: a ready classifier, or None for the configured one.
-        embedder: a ready embedder, or None for the configured one.
+        models: the classifier and the embedder, with the project's settings.
         clock: notes how long the stages took.
-        progress_of: gives the progress callback of a stage.
-        ready_models: the classifier and the embedder, if a pass over the source used them already.
     """
 
     store: ProjectStore
-    folder: Path
-    settings: Settings
-    classifier: Classifier | None
-    embedder: Embedder | None
+    models: RunModels
     clock: StageClock
-    progress_of: Callable[[str], Progress]
-    ready_models: RunModels | None = None
 
-    @cached_property
-    def models(self) -> RunModels:
-        return self.ready_models or RunModels(
-            settings=self.settings,
-            folder=self.folder,
-            classifier=self.classifier,
-            embedder=self.embedder,
-            progress_of=self.progress_of,
-        )
+    @property
+    def settings(self) -> Settings:
+        return self.models.settings
 
     def run(self) -> Prepared:
-        classifier = self.models.classifier
+        classifier, progress_of = self.models.classifier, self.models.progress_of
         names = None if classifier is None else classifier.class_names
         dataset = with_extra_classes(self.store.dataset(), names)
         parts = assistant_parts(
-            self.settings, self.folder, progress=self.progress_of("download weights")
+            self.settings, self.models.folder, progress=progress_of("download weights")
         )
         if classifier is None:
             self._refuse_unknown_predictions(dataset)
@@ -148,12 +128,12 @@ class Preparation:
         samples = self._with_groups(samples)
         samples, assistants = assistants_for(
             settings=self.settings,
-            folder=self.folder,
+            folder=self.models.folder,
             samples=samples,
             store=self.store,
             embedder=embedder,
             engine=build_engine(self.settings),
-            progress_of=self.progress_of,
+            progress_of=progress_of,
             parts=parts,
         )
         prediction_facts = {
@@ -195,7 +175,7 @@ class Preparation:
                 settings=self.settings,
                 store=self.store,
                 engine=build_engine(self.settings),
-                progress=self.progress_of("attributes"),
+                progress=self.models.progress_of("attributes"),
             )
             n_new = len(samples.dataset.metadata_names) - len(
                 prepared.samples.dataset.metadata_names
@@ -227,7 +207,7 @@ class Preparation:
                 keys,
                 tuple(models.values()),
                 engine=build_engine(self.settings),
-                progress=self.progress_of("images"),
+                progress=self.models.progress_of("images"),
             )
             facts["summary"] = ", ".join(
                 f"{count.n_new} through the {name}"
@@ -246,13 +226,13 @@ class Preparation:
         if not self._has_embeddings(dataset):
             return None, None, {"reason": "There are no images to embed."}
         with self.clock.stage("embed") as facts:
-            embedder, reason = self.models.embedder.embedder, self.models.embedder_sentence
+            embedder, reason = self.models.embedder, self.models.embedder_sentence
             made = embed(
                 self.store,
                 dataset,
                 embedder,
                 engine=build_engine(self.settings),
-                progress=self.progress_of("embed"),
+                progress=self.models.progress_of("embed"),
                 settings=self.models.embed_settings,
                 done=done,
             )
@@ -303,7 +283,7 @@ class Preparation:
                     dataset,
                     classifier,
                     engine=build_engine(self.settings),
-                    progress=self.progress_of("classify"),
+                    progress=self.models.progress_of("classify"),
                     settings=self.models.classify_settings,
                     done=done,
                 )
@@ -317,12 +297,10 @@ class Preparation:
         return classified
 
     def _inputs(self, summary: EmbedResult) -> dict[str, str]:
-        found = {
-            "samples": self.store.tables_key(),
-            "encoder": summary.encoder_id,
-            "classifier": summary.classifier_id,
+        ids = {"encoder": summary.encoder_id, "classifier": summary.classifier_id}
+        return {"samples": self.store.tables_key()} | {
+            name: one for name, one in ids.items() if one
         }
-        return {name: value for name, value in found.items() if value}
 
 
 def _reference_rows(dataset: Dataset) -> np.ndarray[tuple[int], np.dtype[np.int64]] | None:

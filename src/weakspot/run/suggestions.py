@@ -8,11 +8,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from weakspot.core.arrays import BoolArray, DoubleArray, FloatArray, IntArray, generator
-from weakspot.core.assistants import MIN_TRUST, Assistants, TrustPhrases
+from weakspot.core.assistants import MIN_TRUST, TrustPhrases
+from weakspot.core.discoverers import ClassSamples
 from weakspot.core.errors import DataError
-from weakspot.core.failures import ClassProblem, Side
+from weakspot.core.failures import Side
 from weakspot.core.group_tests import deal_folds
-from weakspot.core.samples import CAPTION_COLUMN, SampleSet, told_by_words
+from weakspot.core.samples import CAPTION_COLUMN, told_by_words
 from weakspot.discover.error_score import error_scores
 from weakspot.discover.hypothesis import HypothesisDiscoverer, class_noun
 from weakspot.words.captions import built_in_vocabulary, content_words, words_of_ancestors
@@ -65,24 +66,14 @@ class Suggestion:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class SuggestionSource:
-    """The samples of a class that words are tried on.
+class SuggestionSource(ClassSamples):
+    """The samples of a class on the discovery half that words are tried on; embeddings [n, 0] if only columns can be asked.
 
     Args:
-        samples: all samples of the project.
-        problem: the class on the discovery half; every sample has an embedding if there are any.
-        embeddings: unit vectors [n, d] of its samples; None if only columns can be asked.
         method: how phrases are put to the encoder.
-        assistants: the text side, how well it knows words, and witnesses.
-        seed: seed of the run.
     """
 
-    samples: SampleSet
-    problem: ClassProblem
-    embeddings: FloatArray | None
     method: HypothesisDiscoverer
-    assistants: Assistants
-    seed: int
 
     def suggest(self, spoken: Sequence[str] = ()) -> tuple[Suggestion, ...]:
         """Return at most ten suggestions, best first.
@@ -109,7 +100,7 @@ class SuggestionSource:
 
     def _worded(self, words: Sequence[str] | dict[str, None]) -> Iterator[Candidate]:
         embed, listed = self.assistants.embed_texts, list(words)
-        if embed is None or self.embeddings is None or not listed:
+        if embed is None or not self.embeddings.shape[1] or not listed:
             return
         weights = self._weights(listed)
         for start in range(0, len(listed), WORDS_AT_ONCE):

@@ -8,6 +8,7 @@ from weakspot.core.run import no_progress
 from weakspot.data.settings import DataSettings
 from weakspot.project.adversarial import AdversarialStage
 from weakspot.run import loop
+from weakspot.run.models import RunModels
 from weakspot.run.preparation import Preparation
 from weakspot.run.settings import (
     GeneratorSettings,
@@ -54,12 +55,13 @@ def read_project(tmp_path_factory, hard_settings, hard_world):
 def _prepared(store, settings, world):
     return Preparation(
         store=store,
-        folder=store.root,
-        settings=settings,
-        classifier=planted_classifier(world),
-        embedder=PlantedEmbedder(),
+        models=RunModels(
+            settings=settings,
+            folder=store.root,
+            ready_classifier=planted_classifier(world),
+            ready_embedder=PlantedEmbedder(),
+        ),
         clock=StageClock(),
-        progress_of=lambda _stage: no_progress,
     ).run()
 
 

@@ -33,44 +33,44 @@ def put_in_cache(tmp_path: Path, name: str) -> None:
 def test_choose_embedder__as_configured(tmp_path):
     np.save(tmp_path / "v.npy", np.ones((2, 3)))
     settings = EmbedderSettings(name="given-embeddings", options={"path": "v.npy"})
-    choice = choose_embedder(settings, folder=tmp_path)
-    assert isinstance(choice.embedder, GivenEmbeddings)
-    assert choice.embedder.dimension == 3
-    assert choice.reason == "Using the embedder 'given-embeddings', as configured."
+    embedder, reason = choose_embedder(settings, folder=tmp_path)
+    assert isinstance(embedder, GivenEmbeddings)
+    assert embedder.dimension == 3
+    assert reason == "Using the embedder 'given-embeddings', as configured."
 
 
 def test_choose_embedder__auto_without_libraries(monkeypatch):
     monkeypatch.setattr(source, "can_load_hub_models", lambda: False)
-    choice = choose_embedder(EmbedderSettings())
-    assert isinstance(choice.embedder, EmbeddedDefault)
-    assert choice.reason.endswith("because torch and transformers are not installed.")
+    embedder, reason = choose_embedder(EmbedderSettings())
+    assert isinstance(embedder, EmbeddedDefault)
+    assert reason.endswith("because torch and transformers are not installed.")
 
 
 def test_choose_embedder__auto_with_a_cached_model(tmp_path):
     put_in_cache(tmp_path, HUB_MODELS[2])
-    choice = choose_embedder(EmbedderSettings())
-    assert isinstance(choice.embedder, TransformersEmbedder)
-    assert choice.reason == f"Using {HUB_MODELS[2]} from the hub's cache on this machine."
+    embedder, reason = choose_embedder(EmbedderSettings())
+    assert isinstance(embedder, TransformersEmbedder)
+    assert reason == f"Using {HUB_MODELS[2]} from the hub's cache on this machine."
 
 
 def test_choose_embedder__auto_with_the_hub_reachable(monkeypatch):
     monkeypatch.setattr(source, "hub_answers", lambda: True)
-    choice = choose_embedder(EmbedderSettings())
-    assert isinstance(choice.embedder, TransformersEmbedder)
-    assert choice.reason == "Using openai/clip-vit-base-patch16, because the hub can be reached."
+    embedder, reason = choose_embedder(EmbedderSettings())
+    assert isinstance(embedder, TransformersEmbedder)
+    assert reason == "Using openai/clip-vit-base-patch16, because the hub can be reached."
 
 
 def test_choose_embedder__auto_with_nobody_at_the_hub():
-    choice = choose_embedder(EmbedderSettings())
-    assert isinstance(choice.embedder, EmbeddedDefault)
-    assert choice.reason.endswith("because no known model is cached and the hub does not answer.")
+    embedder, reason = choose_embedder(EmbedderSettings())
+    assert isinstance(embedder, EmbeddedDefault)
+    assert reason.endswith("because no known model is cached and the hub does not answer.")
 
 
 def test_choose_embedder__auto_with_the_hub_forbidden(monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    assert "HF_HUB_OFFLINE forbids asking the hub" in choose_embedder(EmbedderSettings()).reason
+    assert "HF_HUB_OFFLINE forbids asking the hub" in choose_embedder(EmbedderSettings())[1]
     monkeypatch.delenv("HF_HUB_OFFLINE")
-    assert "the hub is not to be asked" in choose_embedder(EmbedderSettings(), ask_hub=False).reason
+    assert "the hub is not to be asked" in choose_embedder(EmbedderSettings(), ask_hub=False)[1]
 
 
 def test_choose_embedder__options_need_a_name():

@@ -4,7 +4,6 @@ import pytest
 from tests.models.fake_providers import CUDA, FakeProviders
 
 from weakspot.core.machine import user_cache_folder
-from weakspot.core.run import no_progress
 from weakspot.models.embedded.encoder import EmbeddedDefault
 from weakspot.models.onnx import session
 from weakspot.run.models import RunModels
@@ -33,9 +32,7 @@ def _models(tmp_path, *, embedder=None, name="auto", provider="auto", batch_size
     return RunModels(
         settings=settings,
         folder=tmp_path,
-        classifier=None,
-        embedder=embedder,
-        progress_of=lambda _stage: no_progress,
+        ready_embedder=embedder,
     )
 
 
@@ -71,7 +68,7 @@ def test_computed_by__the_projects_provider_and_batches_by_its_memory(tmp_path, 
 def test_computed_by__nothing_of_models_that_do_not_say(tmp_path):
     models = _models(tmp_path, name="planted")
     assert models.computed_by() == {}
-    assert models.embedder_sentence == models.embedder.reason
+    assert models.embedder_sentence == "Using the embedder 'planted', as configured."
     assert models.embed_settings.batch_size == 8
 
 
@@ -88,7 +85,7 @@ def test_embedder__a_project_that_was_embedded_in_float32_stays_with_it(tmp_path
     store = ProjectStore.create(tmp_path)
 
     def chosen(name="embedded"):
-        return _models(tmp_path, name=name).embedder.embedder.encoder_id
+        return _models(tmp_path, name=name).embedder.encoder_id
 
     assert chosen() == integer.encoder_id
     store.embeddings(exact.encoder_id).append(

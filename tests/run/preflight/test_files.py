@@ -4,7 +4,6 @@ import pytest
 from weakspot.core.dataset import Split, dataset_from_columns
 from weakspot.core.run import CheckState
 from weakspot.run.preflight.data import (
-    NearCopies,
     check_conflicts,
     check_files,
     check_groups,
@@ -44,12 +43,12 @@ def test_check_leaks__copies_in_training(n_leaked, state):
 
 def test_check_leaks__nearly_the_same_counts_too():
     data = _data(["x", "x", "y", "z"], ["train", "validation", "validation", "validation"])
-    near = NearCopies(is_copy=np.array([True, True, True]), n_looked_at=3)
+    near = np.array([True, True, True]), 3
     check = check_leaks(data, data.rows_of(Split.VALIDATION), near)
     assert check.sentence.startswith(
         "Training holds 1 of 3 evaluation images exactly, and 2 of 3 evaluation images nearly"
     )
-    none = NearCopies(is_copy=np.zeros(3, dtype=bool), n_looked_at=3)
+    none = np.zeros(3, dtype=bool), 3
     assert check_leaks(data, data.rows_of(Split.VALIDATION), none).state is CheckState.NOTICE
 
 

@@ -14,6 +14,7 @@ from weakspot.generate.generated_folder import generated_samples
 from weakspot.repair.strategies.synthetic import class_prompt, slice_prompts
 from weakspot.repair.synthetic_samples import with_synthetic
 from weakspot.run import loop
+from weakspot.run.models import RunModels
 from weakspot.run.naming import describe_slices
 from weakspot.run.preparation import Preparation
 from weakspot.run.settings import Settings
@@ -128,12 +129,13 @@ def repairable(world, manifest, tmp_path_factory):
     loop.ingest_samples(store, loop.open_data(settings.data, store.root), settings, no_progress)
     prepared = Preparation(
         store=store,
-        folder=store.root,
-        settings=settings,
-        classifier=planted_classifier(world),
-        embedder=PlantedEmbedder(),
+        models=RunModels(
+            settings=settings,
+            folder=store.root,
+            ready_classifier=planted_classifier(world),
+            ready_embedder=PlantedEmbedder(),
+        ),
         clock=StageClock(),
-        progress_of=lambda _stage: no_progress,
     ).run()
     record = new_record(settings, inputs={}, criterion="wrong")
     record = loop.discover_slices(

@@ -4,15 +4,15 @@ And whether another order of classes or another preparation of images fits bette
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from functools import partial
 from typing import Any
 
 import numpy as np
 from PIL import Image
 
-from weakspot.core.arrays import BoolArray, IntArray
+from weakspot.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from weakspot.core.dataset import Dataset, Split, Task
 from weakspot.core.errors import ModelError
 from weakspot.core.roles import Classifier
@@ -20,7 +20,12 @@ from weakspot.core.run import CheckState, PreflightCheck
 from weakspot.core.statistics import exact_interval, fisher_p, mcnemar_p
 from weakspot.models.preprocessing import Preprocessing
 from weakspot.report.wording import percent
-from weakspot.run.preflight.source_look import LabelledImages, SourceLook, read_labelled_images
+from weakspot.run.preflight.source_look import (
+    LabelledImage,
+    SourceLook,
+    fine,
+    read_labelled_images,
+)
 from weakspot.run.settings import PartSettings, Settings
 from weakspot.run.settings_file import toml_value
 
@@ -141,7 +146,7 @@ def _against_guessing(held: LabelledAnswers, said: str) -> PreflightCheck:
             fix="Make sure that this classifier belongs to these classes and images.",
             short="worse than guessing",
         )
-    return PreflightCheck(check=ACCURACY_CHECK, state=CheckState.OK, sentence=f"{said}.")
+    return fine(ACCURACY_CHECK, f"{said}.")
 
 
 CLASS_ORDER_CHECK = "class order"
@@ -408,10 +413,9 @@ def _order_problem(order: ClassOrder, fit: _Fit) -> PreflightCheck:
 
 
 def _fine(answers: LabelledAnswers) -> PreflightCheck:
-    return PreflightCheck(
-        check=CLASS_ORDER_CHECK,
-        state=CheckState.OK,
-        sentence=f"No other order of the classes fits {len(answers)} labelled images clearly better.",
+    return fine(
+        CLASS_ORDER_CHECK,
+        f"No other order of the classes fits {len(answers)} labelled images clearly better.",
     )
 
 
@@ -441,17 +445,10 @@ NORMALISATIONS: Mapping[str, tuple[float, tuple[float, ...], tuple[float, ...]]]
 CAFFE = (1.0, (103.939, 116.779, 123.68), (1.0, 1.0, 1.0))
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class BetterWay:
-    """A clearly better way to prepare images.
-
-    Args:
-        options: what to change in the classifier's options.
-        accuracy: share of images that are right then.
-    """
-
-    options: dict[str, Any]
-    accuracy: float
+BetterWay = tuple[dict[str, Any], float]
+"""What to change in the classifier's options, and the share of images that are right then."""
+Right = Callable[[Preprocessing, slice], BoolArray]
+"""Which of some images are classified rightly when they are prepared in a way."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -550,36 +547,38 @@ def check_preprocessing(
     given = preprocessing_of(classifier)
     if given is None or len(images) < MIN_IMAGES:
         return None, None
-    trial = _Trial(classifier=classifier, images=images, labels=labels, codes=codes)
+    right = partial(_right, classifier, images, labels, codes)
     chosen_on = slice(0, min(N_CHOSEN_ON, len(images) // 2))
     tried_on = slice(chosen_on.stop, None)
     now = np.asarray(predictions == labels)
     lowest = exact_interval(int(now.sum()), len(now))[0]
     if lowest >= GOOD_ENOUGH:
         said = f"{percent(float(now.mean()))} of {len(now)} images are right as they are prepared."
-        return PreflightCheck(check=PREPROCESSING_CHECK, state=CheckState.OK, sentence=said), None
-    best, most, n_tried = _best(trial, given, chosen_on, int(now[chosen_on].sum()))
+        return fine(PREPROCESSING_CHECK, said), None
+    best, most, n_tried = _best(right, given, chosen_on, int(now[chosen_on].sum()))
     if (
         best is not None
         and most / chosen_on.stop >= now[chosen_on].mean() + MIN_PREPROCESSING_GAIN / 2
     ):
-        then = trial.right(best.preprocessing, tried_on)
+        then = right(best.preprocessing, tried_on)
         before = now[tried_on]
         p_value = mcnemar_p(int((then & ~before).sum()), int((before & ~then).sum()))
         if p_value <= MAX_P and then.mean() - before.mean() >= MIN_PREPROCESSING_GAIN:
-            way = BetterWay(options=best.changes(given), accuracy=float(then.mean()))
+            way = best.changes(given), float(then.mean())
             return _preprocessing_problem(best, before, then), way
     said = f"None of {n_tried} other usual ways to prepare images is clearly better."
-    return PreflightCheck(check=PREPROCESSING_CHECK, state=CheckState.OK, sentence=said), None
+    return fine(PREPROCESSING_CHECK, said), None
 
 
 def _best(
-    trial: "_Trial", given: Preprocessing, where: slice, least: int
+    right: Right, given: Preprocessing, where: slice, least: int
 ) -> tuple[Variant | None, int, int]:
     """Return the variant with most right answers, how many those are, and how many variants were tried."""
-    tried = [
-        (trial.n_right(variant.preprocessing, where), variant) for variant in colour_variants(given)
-    ]
+
+    def tried_with(variants: Iterable[Variant]) -> list[tuple[int, Variant]]:
+        return [(int(right(one.preprocessing, where).sum()), one) for one in variants]
+
+    tried = tried_with(colour_variants(given))
     ways = list(crop_variants(given))
     if tried:
         first = max(tried, key=_score)[1]
@@ -591,7 +590,7 @@ def _best(
             )
             for way in crop_variants(first.preprocessing)
         ]
-    tried += [(trial.n_right(variant.preprocessing, where), variant) for variant in ways]
+    tried += tried_with(ways)
     n_right, best = max(tried, key=_score)
     if n_right <= least:
         return None, least, len(tried)
@@ -609,35 +608,34 @@ def _score(tried: tuple[int, Variant]) -> float:
     return n_right - WORTH_A_CHANGE * variant.n_changes
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Trial:
-    classifier: Classifier
-    images: Sequence[Image.Image]
-    labels: IntArray
-    codes: IntArray
+def _right(
+    classifier: Classifier,
+    images: Sequence[Image.Image],
+    labels: IntArray,
+    codes: IntArray,
+    preprocessing: Preprocessing,
+    where: slice,
+) -> BoolArray:
+    """Return which of the images are classified rightly when they are prepared like this.
 
-    def n_right(self, preprocessing: Preprocessing, where: slice) -> int:
-        return int(self.right(preprocessing, where).sum())
+    None is if the classifier has no answer, as it may be with numbers it was not made for.
+    """
+    try:
+        outputs = np.argmax(_probabilities(classifier, images[where], preprocessing.apply), axis=1)
+    except ModelError:
+        return np.zeros(len(labels[where]), dtype=np.bool_)
+    return np.asarray(codes[outputs] == labels[where])
 
-    def right(self, preprocessing: Preprocessing, where: slice) -> BoolArray:
-        """Return which of the images are classified rightly when they are prepared like this.
 
-        None is if the classifier has no answer, as it may be with numbers it was not made for.
-        """
-        labels = self.labels[where]
-        try:
-            outputs = self._outputs(preprocessing, self.images[where])
-        except ModelError:
-            return np.zeros(len(labels), dtype=np.bool_)
-        return np.asarray(self.codes[outputs] == labels)
-
-    def _outputs(self, preprocessing: Preprocessing, images: Sequence[Image.Image]) -> IntArray:
-        waiting = iter(images)
-        found: list[IntArray] = []
-        while batch := list(islice(waiting, BATCH)):
-            answer = self.classifier.classify([preprocessing.apply(image) for image in batch])
-            found.append(np.argmax(answer.probabilities, axis=1))
-        return np.concatenate(found)
+def _probabilities(
+    classifier: Classifier,
+    images: Sequence[Image.Image],
+    prepare: Callable[[Image.Image], AnyArray],
+) -> FloatArray:
+    """Return what a classifier says of images [n, c], a few at a time."""
+    parts = [images[start : start + BATCH] for start in range(0, len(images), BATCH)]
+    answers = [classifier.classify([prepare(image) for image in part]) for part in parts]
+    return np.concatenate([np.asarray(answer.probabilities) for answer in answers])
 
 
 def _preprocessing_problem(best: Variant, before: BoolArray, then: BoolArray) -> PreflightCheck:
@@ -669,19 +667,20 @@ def check_classifier(
     answers, outputs = _answers(drawn, classifier, settings)
     if answers is None:
         return ()
+    images = [image for image, _, _ in drawn]
     order_check, order = check_class_order(answers, outputs)
     code = {name: number for number, name in enumerate(answers.class_names)}
     codes = np.array([code[name] for name in outputs])
     prepared_check, way = check_preprocessing(
-        classifier, drawn.images, answers.labels, codes, answers.predictions
+        classifier, images, answers.labels, codes, answers.predictions
     )
-    if order is not None and way is not None and way.accuracy > order.accuracy - AS_GOOD:
+    if order is not None and way is not None and way[1] > order.accuracy - AS_GOOD:
         # Wrongly prepared images can be taken for one another class by class; what explains more is said.
         order_check = order = None
     elif order is not None:
         prepared_check, way = check_preprocessing(
             classifier,
-            drawn.images,
+            images,
             answers.labels,
             order.meant[codes],
             order.meant[answers.predictions],
@@ -689,7 +688,7 @@ def check_classifier(
     if order_check is not None and order is not None:
         order_check = with_right_names(order_check, order, outputs, answers.class_names, settings)
     if prepared_check is not None and way is not None:
-        prepared_check = _with_line(prepared_check, options_line(settings.classifier, way.options))
+        prepared_check = _with_line(prepared_check, options_line(settings.classifier, way[0]))
     found = (order_check, prepared_check, check_accuracy(answers))
     return tuple(check for check in found if check is not None)
 
@@ -724,28 +723,26 @@ def _with_line(check: PreflightCheck, line: str) -> PreflightCheck:
 
 
 def _answers(
-    drawn: LabelledImages, classifier: Classifier, settings: Settings
+    drawn: Sequence[LabelledImage], classifier: Classifier, settings: Settings
 ) -> tuple[LabelledAnswers | None, tuple[str, ...]]:
     """Return what the classifier says, and the names of its outputs; None if names and outputs do not fit together."""
-    labelled = settings.data.class_names or _in_order(set(drawn.labels))
+    labels = [label for _, label, _ in drawn]
+    labelled = settings.data.class_names or _in_order(set(labels))
     outputs = classifier.class_names or labelled
-    if not drawn.images or not set(drawn.labels) <= set(outputs):
+    if not drawn or not set(labels) <= set(outputs) or len(set(outputs)) < len(outputs):
         return None, outputs
-    predicted = _predicted_outputs(classifier, drawn)
-    if predicted is None or predicted.shape[1] != len(outputs) or len(set(outputs)) < len(outputs):
+    predicted = _probabilities(classifier, [image for image, _, _ in drawn], classifier.prepare)
+    if predicted.shape[1] != len(outputs):
         return None, outputs
-    names = (*(name for name in labelled if name in outputs), *_others(outputs, labelled))
+    ordered = [name for name in labelled if name in outputs]
+    names = tuple(dict.fromkeys([*ordered, *outputs]))
     code = {name: number for number, name in enumerate(names)}
     return LabelledAnswers(
         class_names=names,
-        labels=np.array([code[label] for label in drawn.labels]),
+        labels=np.array([code[label] for label in labels]),
         predictions=np.array([code[name] for name in outputs])[np.argmax(predicted, axis=1)],
-        is_training=np.array(drawn.is_training, dtype=np.bool_),
+        is_training=np.array([is_training for _, _, is_training in drawn], dtype=np.bool_),
     ), outputs
-
-
-def _others(outputs: Sequence[str], labelled: Sequence[str]) -> tuple[str, ...]:
-    return tuple(name for name in outputs if name not in set(labelled))
 
 
 def _in_order(labels: set[str]) -> tuple[str, ...]:
@@ -753,11 +750,3 @@ def _in_order(labels: set[str]) -> tuple[str, ...]:
     if all(_NUMBER.fullmatch(label) for label in labels):
         return tuple(sorted(labels, key=lambda label: (int(label), label)))
     return tuple(sorted(labels))
-
-
-def _predicted_outputs(classifier: Classifier, drawn: LabelledImages) -> IntArray | None:
-    found = []
-    for start in range(0, len(drawn.images), BATCH):
-        prepared = [classifier.prepare(image) for image in drawn.images[start : start + BATCH]]
-        found.append(np.asarray(classifier.classify(prepared).probabilities))
-    return np.concatenate(found) if found else None

@@ -3,13 +3,12 @@
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 from PIL import Image
 
-from weakspot.core.arrays import AnyArray, BoolArray, FloatArray, IntArray, generator
+from weakspot.core.arrays import AnyArray, BoolArray, IntArray, generator, unit_rows
 from weakspot.core.dataset import Dataset, Split, Task
 from weakspot.core.run import CheckState, PreflightCheck
 from weakspot.core.samples import SampleSet
@@ -23,7 +22,7 @@ from weakspot.run.preflight.classifier import (
     check_class_order,
     with_right_names,
 )
-from weakspot.run.preflight.source_look import SourceLook, check_splits
+from weakspot.run.preflight.source_look import SourceLook, check_splits, fine
 from weakspot.run.settings import Settings
 
 NAMES, COUNTS, EXTRA = "class names", "class counts", "extra classes"
@@ -49,8 +48,7 @@ def check_label_names(counts: Mapping[str, int], known: Collection[str] = ()) ->
         if len(names) > 1 and len(plain) > 1 and not set(names) <= set(known)
     ]
     if not doubled:
-        said = f"No two of {len(counts)} class names differ only in spelling."
-        return PreflightCheck(check=NAMES, state=CheckState.OK, sentence=said)
+        return fine(NAMES, f"No two of {len(counts)} class names differ only in spelling.")
     listed = "; ".join(
         " and ".join(f"{name!r} ({counts[name]:,})" for name in names)
         for names in doubled[:_MAX_LISTED]
@@ -73,8 +71,7 @@ def check_class_counts(evaluated: Mapping[str, int]) -> PreflightCheck:
     few = {name: number for name, number in evaluated.items() if number < FEW}
     if not few:
         least = min(evaluated.values(), default=0)
-        said = f"Every class has at least {least:,} evaluation samples."
-        return PreflightCheck(check=COUNTS, state=CheckState.OK, sentence=said)
+        return fine(COUNTS, f"Every class has at least {least:,} evaluation samples.")
     ordered = sorted(few.items(), key=lambda item: (item[1], item[0]))
     listed = ", ".join(f"{name} {number}" for name, number in ordered[:_MAX_LISTED])
     more = f" and {len(few) - _MAX_LISTED} more" if len(few) > _MAX_LISTED else ""
@@ -118,17 +115,8 @@ N_NEIGHBOURS = 5
 MIN_IMAGES = 20
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class NearCopies:
-    """What was found.
-
-    Args:
-        is_copy: which evaluation rows are nearly the same as a training image [n].
-        n_looked_at: how many of them were looked at, at random.
-    """
-
-    is_copy: BoolArray
-    n_looked_at: int
+NearCopies = tuple[BoolArray, int]
+"""Which evaluation rows are nearly the same as a training image [n], and how many of them were looked at, at random."""
 
 
 def find_near_copies(samples: SampleSet, space: str, evaluated: IntArray) -> NearCopies | None:
@@ -149,11 +137,11 @@ def find_near_copies(samples: SampleSet, space: str, evaluated: IntArray) -> Nea
     training = random.permutation(training)[:MAX_TRAINING]
     places = random.permutation(places)[:MAX_EVALUATION]
     neighbours = _neighbours(samples, space, evaluated[places], training)
-    found = _Thumbnails(samples).closest(evaluated[places], neighbours)
+    closest = _closest(samples.dataset, evaluated[places], neighbours)
     is_copy = np.zeros(len(evaluated), dtype=np.bool_)
-    if int((found >= ABOUT_ALIKE).sum()) <= STANDS_OUT * int((found >= ALIKE).sum()):
-        is_copy[places[found >= ALIKE]] = True
-    return NearCopies(is_copy=is_copy, n_looked_at=len(places))
+    if int((closest >= ABOUT_ALIKE).sum()) <= STANDS_OUT * int((closest >= ALIKE).sum()):
+        is_copy[places[closest >= ALIKE]] = True
+    return is_copy, len(places)
 
 
 def _usable(samples: SampleSet, space: str, rows: IntArray) -> IntArray:
@@ -169,37 +157,23 @@ def _neighbours(
     samples: SampleSet, space: str, evaluated: IntArray, training: IntArray
 ) -> IntArray:
     """Return the training rows whose embeddings are nearest to those of each evaluation row [n, k]."""
-    own, others = (_unit(samples.embeddings(space, rows)) for rows in (evaluated, training))
+    own, others = (unit_rows(samples.embeddings(space, rows)) for rows in (evaluated, training))
     order = np.argpartition(-(own @ others.T), N_NEIGHBOURS - 1, axis=1)[:, :N_NEIGHBOURS]
     return training[order]
 
 
-def _unit(embeddings: FloatArray) -> FloatArray:
-    lengths = np.linalg.norm(embeddings, axis=1, keepdims=True)
-    return np.asarray(embeddings / np.maximum(lengths, 1e-12))
+def _closest(dataset: Dataset, rows: IntArray, others: IntArray) -> AnyArray:
+    """Return the highest correlation of each row with one of its others [n], -1 where nothing can be told."""
+    wanted = np.unique(np.concatenate([rows, others.ravel()]))
+    places = zip(wanted.tolist(), dataset.locations(wanted), strict=True)
+    thumbnails = {row: _thumbnail(location or "") for row, location in places}
 
-
-class _Thumbnails:
-    """Tiny images of rows, each read once."""
-
-    def __init__(self, samples: SampleSet) -> None:
-        self._samples = samples
-        self._known: dict[int, AnyArray | None] = {}
-
-    def closest(self, rows: IntArray, others: IntArray) -> AnyArray:
-        """Return the highest correlation of each row with one of its others [n], -1 where nothing can be told."""
-        pairs = zip(rows.tolist(), others.tolist(), strict=True)
-        return np.array([max(self._correlation(row, one) for one in own) for row, own in pairs])
-
-    def _correlation(self, row: int, other: int) -> float:
-        first, second = self._of(row), self._of(other)
+    def correlation(row: int, other: int) -> float:
+        first, second = thumbnails[row], thumbnails[other]
         return -1.0 if first is None or second is None else float(first @ second)
 
-    def _of(self, row: int) -> AnyArray | None:
-        if row not in self._known:
-            location = self._samples.dataset.locations(np.array([row]))[0]
-            self._known[row] = _thumbnail(location or "")
-        return self._known[row]
+    pairs = zip(rows.tolist(), others.tolist(), strict=True)
+    return np.array([max(correlation(row, one) for one in own) for row, own in pairs])
 
 
 def _thumbnail(location: str) -> AnyArray | None:
@@ -223,8 +197,7 @@ MIN_LEAKED = 3
 def check_files(quarantined: Mapping[str, int], n_samples: int) -> PreflightCheck:
     n_aside = sum(quarantined.values())
     if not n_aside:
-        said = f"All {n_samples:,} samples could be read."
-        return PreflightCheck(check=FILES, state=CheckState.OK, sentence=said)
+        return fine(FILES, f"All {n_samples:,} samples could be read.")
     reasons = ", ".join(f"{number:,} {reason}" for reason, number in quarantined.items())
     return PreflightCheck(
         check=FILES,
@@ -254,16 +227,17 @@ def check_leaks(
     is_copy = np.isin(codes[evaluated], codes[training])
     counts = [(int(is_copy.sum()), len(evaluated), "exactly")]
     if near is not None:
-        counts.append((int((near.is_copy & ~is_copy).sum()), near.n_looked_at, "nearly"))
+        counts.append((int((near[0] & ~is_copy).sum()), near[1], "nearly"))
     told = [
         f"{number:,} of {total:,} evaluation images {how}"
         for number, total, how in counts
         if number
     ]
     if not told:
-        looked = "" if near is None else f", and none of {near.n_looked_at:,} nearly the same"
-        said = f"None of {len(evaluated):,} evaluation images has a copy in training{looked}."
-        return PreflightCheck(check=LEAKS, state=CheckState.OK, sentence=said)
+        looked = "" if near is None else f", and none of {near[1]:,} nearly the same"
+        return fine(
+            LEAKS, f"None of {len(evaluated):,} evaluation images has a copy in training{looked}."
+        )
     is_bad = any(number >= max(MIN_LEAKED, LEAKED_SHARE * total) for number, total, _ in counts)
     return PreflightCheck(
         check=LEAKS,
@@ -283,8 +257,7 @@ def check_conflicts(dataset: Dataset, rows: IntArray) -> PreflightCheck | None:
     n_labels = np.asarray(pairs.value_counts().field("counts")) if len(pairs) else np.zeros(0)
     n_conflicts = int((n_labels > 1).sum())
     if not n_conflicts:
-        said = "No image occurs with two different labels."
-        return PreflightCheck(check=CONFLICTS, state=CheckState.OK, sentence=said)
+        return fine(CONFLICTS, "No image occurs with two different labels.")
     return PreflightCheck(
         check=CONFLICTS,
         state=CheckState.NOTICE,
@@ -299,8 +272,7 @@ def check_groups(n_groups: int, n_across: int) -> PreflightCheck | None:
     if not n_groups:
         return None
     if not n_across:
-        said = f"None of {n_groups:,} groups is in several splits."
-        return PreflightCheck(check=GROUPS, state=CheckState.OK, sentence=said)
+        return fine(GROUPS, f"None of {n_groups:,} groups is in several splits.")
     return PreflightCheck(
         check=GROUPS,
         state=CheckState.NOTICE,
@@ -331,7 +303,8 @@ def check_data(
     evaluated = evaluated_rows(dataset, settings)
     counts = _class_counts(dataset, np.flatnonzero(dataset.is_labelled))
     labelled = [name for name, number in counts.items() if number]
-    found = [
+    n_evaluated = _class_counts(dataset, evaluated)
+    checks = [
         check_splits(
             summary.per_split,
             n_dealt=summary.n_dealt,
@@ -339,7 +312,7 @@ def check_data(
             used=splits,
         ),
         check_label_names({name: counts[name] for name in labelled}, outputs or ()),
-        check_class_counts(_only(_class_counts(dataset, evaluated), labelled)),
+        check_class_counts({name: n_evaluated[name] for name in labelled}),
         check_extra_classes(labelled, dataset.class_names),
         check_files(summary.quarantined, summary.n_samples),
         check_leaks(dataset, evaluated, near),
@@ -347,7 +320,7 @@ def check_data(
         check_groups(summary.n_groups, summary.n_groups_across_splits),
         *_of_predictions(dataset, summary, settings, splits, outputs),
     ]
-    return tuple(check for check in found if check is not None)
+    return tuple(check for check in checks if check is not None)
 
 
 def check_look(look: SourceLook, settings: Settings) -> tuple[PreflightCheck, ...]:
@@ -399,7 +372,3 @@ def _class_counts(dataset: Dataset, rows: IntArray) -> dict[str, int]:
         else dataset.label_matrix[rows].sum(axis=0)
     )
     return {name: int(number) for name, number in zip(dataset.class_names, numbers, strict=True)}
-
-
-def _only(counts: dict[str, int], names: Sequence[str]) -> dict[str, int]:
-    return {name: counts[name] for name in names}

@@ -67,49 +67,33 @@ def look_at_source(source: SampleSource, default_split: str = "") -> SourceLook:
     return seen
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class LabelledImages:
-    """Decoded images with their labels, in random order.
-
-    Args:
-        images: decoded.
-        labels: the label of each.
-        is_training: whether the source names the split train.
-    """
-
-    images: tuple[Image.Image, ...]
-    labels: tuple[str, ...]
-    is_training: tuple[bool, ...]
+LabelledImage = tuple[Image.Image, str, bool]
+"""A decoded image, its label, and whether the source names the split train."""
 
 
 def read_labelled_images(
     look: SourceLook, *, default_split: str, image_side: int | None
-) -> LabelledImages:
-    """Decode a few images of training and evaluation, as many of every class as there are; broken ones are left out."""
-    found: list[tuple[Image.Image, str, bool]] = []
-    for sample, is_training in _chosen(look.samples, default_split):
-        image = _decoded(sample, image_side)
-        if image is not None:
-            found.append((image, sample.labels[0], is_training))
-    order = generator(0, "preflight", "order").permutation(len(found)).tolist()
-    return LabelledImages(
-        images=tuple(found[place][0] for place in order),
-        labels=tuple(found[place][1] for place in order),
-        is_training=tuple(found[place][2] for place in order),
-    )
+) -> list[LabelledImage]:
+    """Decode a few images of training and evaluation, as many of every class as there are; broken ones are left out.
+
+    They come in random order.
+    """
+    drawn = [
+        (image, sample.labels[0], is_training)
+        for sample, is_training in _chosen(look.samples, default_split)
+        if (image := _decoded(sample, image_side)) is not None
+    ]
+    order = generator(0, "preflight", "order").permutation(len(drawn))
+    return [drawn[place] for place in order]
 
 
 def _chosen(samples: Sequence[RawSample], default_split: str) -> Iterator[tuple[RawSample, bool]]:
     splits = [parse_split(sample.split or default_split) for sample in samples]
     training = [place for place, split in enumerate(splits) if split is Split.TRAIN]
     others = [place for place, split in enumerate(splits) if split in _EVALUATED or split is None]
-    for places, most, is_training in (
-        (training, MAX_TRAINING, True),
-        (others, MAX_EVALUATION, False),
-    ):
-        labels = [samples[place].labels[0] for place in places]
-        for place in _spread(labels, most):
-            yield samples[places[place]], is_training
+    for places, most in ((training, MAX_TRAINING), (others, MAX_EVALUATION)):
+        for place in _spread([samples[place].labels[0] for place in places], most):
+            yield samples[places[place]], places is training
 
 
 def _spread(labels: Sequence[str], most: int) -> list[int]:
@@ -137,6 +121,10 @@ def _decoded(sample: RawSample, image_side: int | None) -> Image.Image | None:
 
 
 CHECK = "splits"
+
+
+def fine(check: str, sentence: str) -> PreflightCheck:
+    return PreflightCheck(check=check, state=CheckState.OK, sentence=sentence)
 
 
 def check_splits(
@@ -178,8 +166,7 @@ def check_splits(
             fix="Add the samples that the classifier was trained on, in a folder or split train.",
             short="no training samples",
         )
-    said = f"Splits as the data name them: {counted}."
-    return PreflightCheck(check=CHECK, state=CheckState.OK, sentence=said)
+    return fine(CHECK, f"Splits as the data name them: {counted}.")
 
 
 def _which(n_dealt: int, per_split: Mapping[str, int]) -> str:

@@ -14,13 +14,13 @@ from weakspot.data.source import SampleSource
 from weakspot.data.table_source import PredictionsSource
 from weakspot.run.classification import reads_embeddings
 from weakspot.run.ingestion import IngestResult, summary_of
-from weakspot.run.preflight import classifier as accuracy
-from weakspot.run.preflight import classifier as class_order
-from weakspot.run.preflight import classifier as preprocessing
-from weakspot.run.preflight import data as files
-from weakspot.run.preflight import data as labels
-from weakspot.run.preflight import source_look
-from weakspot.run.preflight.classifier import check_classifier
+from weakspot.run.preflight import data, source_look
+from weakspot.run.preflight.classifier import (
+    ACCURACY_CHECK,
+    CLASS_ORDER_CHECK,
+    PREPROCESSING_CHECK,
+    check_classifier,
+)
 from weakspot.run.preflight.data import check_data, check_look, evaluated_rows, find_near_copies
 from weakspot.run.preflight.source_look import SourceLook, look_at_source, refuse_without_evaluation
 from weakspot.run.preparation import CLIP, Prepared
@@ -29,17 +29,17 @@ from weakspot.store import atomic
 from weakspot.store.project import DATA_FOLDER, ProjectStore
 
 CHECK_ORDER = (
-    class_order.CLASS_ORDER_CHECK,
-    preprocessing.PREPROCESSING_CHECK,
+    CLASS_ORDER_CHECK,
+    PREPROCESSING_CHECK,
     source_look.CHECK,
-    files.LEAKS,
-    labels.NAMES,
-    accuracy.ACCURACY_CHECK,
-    labels.EXTRA,
-    labels.COUNTS,
-    files.FILES,
-    files.CONFLICTS,
-    files.GROUPS,
+    data.LEAKS,
+    data.NAMES,
+    ACCURACY_CHECK,
+    data.EXTRA,
+    data.COUNTS,
+    data.FILES,
+    data.CONFLICTS,
+    data.GROUPS,
 )
 CACHE_FILE = "preflight.json"
 _VERSION = 1
@@ -85,12 +85,9 @@ def without_second_guess(
 ) -> tuple[PreflightCheck, ...]:
     """Return later checks without the class order if images are prepared wrongly: it was looked at together with that."""
     is_wrong = any(
-        check.check == preprocessing.PREPROCESSING_CHECK and check.state is CheckState.PROBLEM
-        for check in early
+        check.check == PREPROCESSING_CHECK and check.state is CheckState.PROBLEM for check in early
     )
-    return tuple(
-        check for check in late if not is_wrong or check.check != class_order.CLASS_ORDER_CHECK
-    )
+    return tuple(check for check in late if not is_wrong or check.check != CLASS_ORDER_CHECK)
 
 
 def check_now(
@@ -138,13 +135,12 @@ def _of_classifier(
 
 def _key(source: SampleSource, classifier: Classifier | None, settings: Settings) -> str:
     model = None if classifier is None else (classifier.classifier_id, classifier.class_names)
-    data = settings.data.model_dump_json()
     told = [
         _VERSION,
         source.fingerprint(),
         source.location,
         model,
-        data,
+        settings.data.model_dump_json(),
         settings.classifier.options,
     ]
     return hashlib.sha256(repr(told).encode()).hexdigest()

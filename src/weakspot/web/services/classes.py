@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from weakspot.core.arrays import AnyArray, BoolArray, FloatArray, IntArray, generator
+from weakspot.core.assistants import Assistants
 from weakspot.core.dataset import Dataset, Task
 from weakspot.core.errors import DataError, NotEnoughDataError, WeakspotError
 from weakspot.core.evidence import Share
@@ -28,11 +29,11 @@ from weakspot.run.phrase_questions import (
     PHRASE,
     RULE,
     Fit,
-    TextSide,
     hypothesis_method,
     judge,
     matching_prompts,
     share_matching,
+    told_of,
 )
 from weakspot.run.preparation import CLIP
 from weakspot.run.suggestions import SuggestionSource
@@ -249,12 +250,14 @@ def phrase_score(
     held_out, p_value = held_out_score(similarities, failed, parts, groups)
     matching = share_matching(both)
     is_ruled = phrase_rule(workspace, words) is not None
-    judged = judge(
+    fit, advice = judge(
         separates=p_value <= CERTAIN,
         matching=matching,
         inside=None,
         outside=None,
-        trust=None if is_ruled else text_side(workspace).known(words, members.problem),
+        trust=None
+        if is_ruled
+        else told_of(workspace.prepared.assistants.trust, words, members.problem),
         wording=LIVE_RULE if is_ruled else LIVE_PHRASE,
     )
     return PhraseScore(
@@ -265,8 +268,8 @@ def phrase_score(
         held_out_score=held_out,
         p_value=p_value,
         matching=matching,
-        fit=judged.fit,
-        advice=judged.advice,
+        fit=fit,
+        advice=advice,
         n_samples=len(similarities),
         offset=offset,
         similarities=pack(similarities[offset : offset + limit], FLOAT32),
@@ -322,10 +325,9 @@ def phrase_rule(workspace: Workspace, phrase: str) -> Rule | None:
     )
 
 
-def text_side(workspace: Workspace) -> TextSide:
-    """Return phrases to embeddings, and what is known of words."""
-    helping = workspace.prepared.assistants
-    return TextSide(embed=workspace.embed_texts, trust=helping.trust, measured=helping.measured)
+def assistants_of(workspace: Workspace) -> Assistants:
+    """Return who can be asked for words, with phrases that are embedded once."""
+    return replace(workspace.prepared.assistants, embed_texts=workspace.embed_texts)
 
 
 def _plain_similarities(workspace: Workspace, members: ClassMembers, plain: str) -> FloatArray:
@@ -478,13 +480,16 @@ def suggested_words(
     workspace: Workspace, members: ClassMembers, spoken: Sequence[str] = ()
 ) -> list[ScoredWords]:
     """Return suggestions from the vocabulary, the user's columns and words of captions."""
-    assistants = workspace.prepared.assistants
+    no_columns = np.zeros((len(members.comparable.rows), 0), dtype=np.float32)
     source = SuggestionSource(
         samples=withhold(workspace.samples, workspace.project.settings.repair.groups),
         problem=members.comparable,
-        embeddings=members.embeddings,
+        embeddings=no_columns if members.embeddings is None else members.embeddings,
+        space=CLIP,
+        obstacle="",
+        found_on=workspace.discovery_use,
         method=phrase_method(workspace),
-        assistants=replace(assistants, embed_texts=workspace.embed_texts),
+        assistants=assistants_of(workspace),
         seed=workspace.project.settings.seed,
     )
     return [ScoredWords(words=one.words, score=one.score) for one in source.suggest(spoken)]

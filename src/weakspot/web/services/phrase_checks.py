@@ -15,18 +15,16 @@ from weakspot.report import wording
 from weakspot.run.phrase_questions import (
     ClassHalves,
     PhraseAnswer,
-    Question,
-    RuleHalves,
     ask_rules,
     asked,
 )
 from weakspot.run.preparation import CLIP
 from weakspot.web.services.classes import (
+    assistants_of,
     phrase_method,
     phrase_rule,
     phrase_score,
     similarities_to,
-    text_side,
 )
 from weakspot.web.services.slice_editing import OWN_THRESHOLD, evidence_of, with_slices
 from weakspot.web.services.view import View
@@ -66,20 +64,23 @@ def check_phrase(
     """
     live = phrase_score(workspace, title, phrase, limit=0)
     rule = phrase_rule(workspace, live.phrase)
-    question = Question(phrase=live.phrase, threshold=own_threshold(threshold, live.threshold))
+    own = own_threshold(threshold, live.threshold)
     with workspace.editing() as project:
         report = (
             asked(
-                class_halves(workspace, title),
-                [question],
-                text_side(workspace),
+                class_halves(workspace, title, is_compared=True),
+                {live.phrase: own},
+                assistants_of(workspace),
                 workspace.ledger,
                 seed=project.settings.seed,
                 by=by,
             )
             if rule is None
             else ask_rules(
-                rule_halves(workspace, title), {live.phrase: rule}, workspace.ledger, by=by
+                class_halves(workspace, title, is_compared=False),
+                {live.phrase: rule},
+                workspace.ledger,
+                by=by,
             )
         )
     (answer,) = report.answers
@@ -99,21 +100,19 @@ def own_threshold(threshold: float | None, best: float | None) -> float | None:
     return threshold
 
 
-def class_halves(workspace: Workspace, title: str) -> ClassHalves:
-    """Return the samples of a class on both halves, made once; nobody is shown the confirmation half by this."""
-    halves = workspace.discovery, workspace.confirmation
-    method = phrase_method(workspace)
-    return workspace.once(
-        f"class halves {title}", lambda: ClassHalves.of(halves, workspace.criterion, title, method)
-    )
+def class_halves(workspace: Workspace, title: str, *, is_compared: bool) -> ClassHalves:
+    """Return the samples of a class on both halves, made once; nobody is shown the confirmation half by this.
 
-
-def rule_halves(workspace: Workspace, title: str) -> RuleHalves:
-    """Return the samples of a class on both halves for what speaks of columns, made once."""
+    Args:
+        workspace: the project.
+        title: the class.
+        is_compared: whether they are compared with phrases, rather than asked for values of columns.
+    """
     halves = workspace.discovery, workspace.confirmation
-    method = phrase_method(workspace)
+    method, kind = phrase_method(workspace), "class" if is_compared else "rule"
     return workspace.once(
-        f"rule halves {title}", lambda: RuleHalves.of(halves, workspace.criterion, title, method)
+        f"{kind} halves {title}",
+        lambda: ClassHalves.of(halves, workspace.criterion, title, method, is_compared=is_compared),
     )
 
 

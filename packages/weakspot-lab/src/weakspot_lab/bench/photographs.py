@@ -148,7 +148,7 @@ def _prepare(
     project.ingest()
     store, engine = project.store, build_engine(settings)
     dataset = store.dataset()
-    choice = choose_embedder(
+    embedder, _ = choose_embedder(
         settings.embedder,
         folder=folder,
         progress=lambda done, total: progress("weights", done, total),
@@ -156,7 +156,7 @@ def _prepare(
     made = embed(
         store,
         dataset,
-        choice.embedder,
+        embedder,
         engine=engine,
         progress=lambda done, total: progress(f"embed {source.name}", done, total),
     )
@@ -182,7 +182,7 @@ def _prepare(
         own = np.asarray(classified.own.embeddings) if classified.own is not None else own
     kinds = dataset.metadata("kind").to_pylist()
     return _PreparedPhotographs(
-        dataset=dataset, kinds=kinds, joint=made.space, own=own, embedder=choice.embedder
+        dataset=dataset, kinds=kinds, joint=made.space, own=own, embedder=embedder
     )
 
 

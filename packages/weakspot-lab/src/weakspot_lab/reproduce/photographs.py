@@ -202,7 +202,7 @@ def embed_arrays(embedder: Embedder, images: AnyArray) -> FloatArray:
 
 def open_embedder(models: Sequence[str]) -> Embedder:
     """Return the first of the named embedders, or the one that this machine can have."""
-    return choose_embedder(EmbedderSettings(name=models[0] if models else "auto")).embedder
+    return choose_embedder(EmbedderSettings(name=models[0] if models else "auto"))[0]
 
 
 def open_text_embedder(models: Sequence[str]) -> Embedder:
