@@ -408,9 +408,7 @@ def _assigned(
     if wishes.use_vocabulary:
         try:
             told = told_from_words(samples, assistants, settings, notes=notes, progress=progress)
-            # One by one: what was told before an error stays.
-            for each in _kept(told, notes):
-                found.append(each)
+            found += _kept(told, notes)
         except WeakspotError as error:
             notes.append(f"No attribute is told from words: {error}")
     if wishes.use_properties and not dataset.has_images:
