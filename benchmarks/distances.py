@@ -18,7 +18,6 @@ from pathlib import Path
 import numpy as np
 
 from weakspot.core.dataset import Split
-from weakspot.core.run import no_progress
 from weakspot.data.settings import DataSettings
 from weakspot.generate.adversarial import (
     AdversarialEffort,
@@ -29,16 +28,12 @@ from weakspot.generate.adversarial import (
 from weakspot.generate.adversarial_sources import ModelUnderTest
 from weakspot.generate.distances import frechet_distance, kernel_distance, unbiased_frechet
 from weakspot.project.adversarial import AdversarialStage
-from weakspot.run import loop
-from weakspot.run.models import RunModels
-from weakspot.run.preparation import Preparation
+from weakspot.project.project import Project
 from weakspot.run.settings import (
     GeneratorSettings,
     PartSettings,
     Settings,
 )
-from weakspot.run.stage_clock import StageClock
-from weakspot.store.project import ProjectStore
 from weakspot.testing.fakes import PlantedEmbedder, planted_classifier
 from weakspot.testing.planted import IMAGES_FOLDER, plant
 from weakspot.testing.planted_problems import nothing, rare, spurious
@@ -116,28 +111,20 @@ def made_set(folder: Path, seed: int) -> AdversarialSet:
         generator=GeneratorSettings(name="planted"),
     )
     other.write_images(folder / "other", rows=other.dataset.rows_of(Split.TRAIN))
-    store = ProjectStore.create(folder / "project")
-    loop.ingest_samples(store, loop.open_data(settings.data, store.root), settings, no_progress)
-    prepared = Preparation(
-        store=store,
-        models=RunModels(
-            settings=settings,
-            folder=store.root,
-            ready_classifier=planted_classifier(world),
-            ready_embedder=PlantedEmbedder(),
-        ),
-        clock=StageClock(),
-    ).run()
+    project = Project(
+        folder / "project",
+        settings,
+        classifier=planted_classifier(world),
+        embedder=PlantedEmbedder(),
+    )
+    project.ingest()
     family = {
         "same flaw": plant(rare(0.01), 1200, seed=seed + 2000),
         "other flaw": other,
         "sound": plant(nothing(), 1200, seed=seed + 3000),
     }
     stage = AdversarialStage(
-        prepared=prepared,
-        settings=settings,
-        criterion=settings.failure.criterion(),
-        store=store,
+        project=project,
         models=tuple(
             ModelUnderTest(name=name, classifier=planted_classifier(one))
             for name, one in family.items()

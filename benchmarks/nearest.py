@@ -123,20 +123,20 @@ def scans(shards: EmbeddingShards, threads: int, n_repeats: int) -> bool:
     within[np.random.default_rng(3).permutation(len(shards))[: len(shards) // 10]] = True
     best = nearest_rows(shards, query, N_WANTED, threads=threads)
     near = float(best[0].scores[-1])
-    assert same(best, nearest_rows(shards, query, N_WANTED, threads=1, rough=rough)), (
+    assert same(best, nearest_rows(rough, query, N_WANTED, threads=1)), (
         "the smaller copy must not change the answer"
     )
     ways: dict[str, Callable[[], object]] = {
         "one pass": lambda: one_pass(shards, threads),
         f"exact, best {N_WANTED}": lambda: nearest_rows(shards, query, N_WANTED, threads=threads),
         f"int8 copy, best {N_WANTED}, same answer": lambda: nearest_rows(
-            shards, query, N_WANTED, threads=threads, rough=rough
+            rough, query, N_WANTED, threads=threads
         ),
         "all above a threshold, exact": lambda: sum(
             map(len, rows_above(shards, query, near / 2, threads=threads))
         ),
         "all above a threshold, int8 copy": lambda: sum(
-            map(len, rows_above(shards, query, near / 2, threads=threads, rough=rough))
+            map(len, rows_above(rough, query, near / 2, threads=threads))
         ),
         f"exact, best {N_WANTED} within a tenth of the rows": lambda: nearest_rows(
             shards, query, N_WANTED, threads=threads, within=within
@@ -145,7 +145,7 @@ def scans(shards: EmbeddingShards, threads: int, n_repeats: int) -> bool:
             shards, several, N_WANTED, threads=threads
         ),
         "16 phrases at once, int8 copy": lambda: nearest_rows(
-            shards, several, N_WANTED, threads=threads, rough=rough
+            rough, several, N_WANTED, threads=threads
         ),
     }
     times = measured(ways, n_repeats)

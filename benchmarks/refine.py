@@ -65,7 +65,7 @@ def individual(kind, factor, habits, n_worlds, seed):
         member = planted_member(world)
         models = {member.name: ModelFeatures(problem=world.problem)}
         images = PlantedImages(world=world, models=models, habits=habits, seed=number)
-        found.append(refine_model(Subject.of(member), images, REQUEST).refinement)
+        found.append(refine_model(Subject.of(member), images, REQUEST)[0])
     return found
 
 
@@ -123,7 +123,7 @@ def collective(kind, factor, n_worlds, n_models, seed):
         )
         images = PlantedImages(world=world, models=features, habits="usual", seed=number)
         for type_, source in ((1, None), (2, "model 1")):
-            found[type_].append(refine_family(family, images, REQUEST, source=source).refinement)
+            found[type_].append(refine_family(family, images, REQUEST, source=source)[0])
     return found
 
 

@@ -4,7 +4,7 @@ from weakspot.core.errors import NotEnoughDataError
 from weakspot.core.failures import FailureCriterion
 from weakspot.discover.attributes import AttributesDiscoverer
 from weakspot.discover.keywords import KeywordsDiscoverer
-from weakspot.run.methods import run_method, word_methods
+from weakspot.run.methods import run_method, with_tested, word_methods
 from weakspot.run.settings import Settings
 from weakspot.testing.examples import ASSISTANTS, discovery_samples
 
@@ -26,7 +26,8 @@ def test_run_method__one_that_cannot_work__is_a_note_beside_others():
             raise NotEnoughDataError("Too few samples.")
 
     given = discovery_samples(), CRITERION, Settings(), ASSISTANTS
-    assert "Too few" in run_method("failing", Failing(), *given, alone=False).note
+    record, found = run_method("failing", Failing(), *given, alone=False)
+    assert ("Too few" in record.note, found.slices) == (True, ())
     with pytest.raises(NotEnoughDataError):
         run_method("failing", Failing(), *given, alone=True)
 
@@ -38,6 +39,6 @@ def test_run_method__a_baseline__is_counted_and_never_put_forward():
             return True
 
     given = discovery_samples(), CRITERION, Settings(), ASSISTANTS
-    found = run_method("attributes", AttributesDiscoverer(), *given, alone=True)
-    assert found.recorded(found.discovery.slices).n_tested == len(found.discovery.slices) > 0
-    assert run_method("baseline", Baseline(), *given, alone=True).recorded(()).n_found == 0
+    run = run_method("attributes", AttributesDiscoverer(), *given, alone=True)
+    assert with_tested(run, run[1].slices).n_tested == run[0].n_found == len(run[1].slices) > 0
+    assert run_method("baseline", Baseline(), *given, alone=True)[0].n_found == 0

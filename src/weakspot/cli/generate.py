@@ -18,8 +18,8 @@ from weakspot.cli.options import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from weakspot.generate.adversarial_sources import ModelUnderTest
     from weakspot.generate.search_run import SearchResult
-    from weakspot.project.generated_findings import OtherClassifier
     from weakspot.project.project import Project
 
 FolderOption = typer.Option(
@@ -104,7 +104,7 @@ def search(
     from weakspot.cli import terminal
     from weakspot.generate.search_page import write_search
     from weakspot.generate.search_run import SearchRequest
-    from weakspot.project.generated_findings import OtherClassifier
+    from weakspot.project.generated_findings import classifier_of
 
     call = SearchRequest(
         class_name=class_name, target=target, captions=tuple(captions), until_target_failures=until
@@ -112,7 +112,7 @@ def search(
     with terminal.showing_progress() as progress:
         opened = open_with_generator(project, generator, engine, progress, search_budget=budget)
         second = open_with_generator(project, confirm or generator, engine, progress)
-        others = [OtherClassifier.of(path) for path in also]
+        others = [classifier_of(path) for path in also]
         show_cost(opened, opened.settings.search.budget)
         result = opened.search(call)
         files = write_search(result, to or opened.folder / "searches" / class_name)
@@ -137,7 +137,7 @@ def _search_lines(search: "SearchResult") -> "Iterator[str]":
 
 
 def _confirmed_lines(
-    second: "Project", search: "SearchResult", others: "list[OtherClassifier]", folder: Path
+    second: "Project", search: "SearchResult", others: "list[ModelUnderTest]", folder: Path
 ) -> list[str]:
     from weakspot.core.errors import RefusedPromptError
     from weakspot.project.generated_findings import confirm_findings

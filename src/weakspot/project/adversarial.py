@@ -5,19 +5,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from PIL import Image
 
 from weakspot.core.arrays import AnyArray, FloatArray, IntArray, generator
-from weakspot.core.arrays import generator as named_generator
 from weakspot.core.dataset import Split, Task
 from weakspot.core.errors import ConfigError, DataError, ModelError
-from weakspot.core.failures import FailureCriterion, describe_criterion
+from weakspot.core.failures import describe_criterion
 from weakspot.core.generated import GenerationResult
 from weakspot.core.roles import Captioner, Embedder, ImageGenerator
-from weakspot.core.run import Progress, StageProgress, no_stage_progress
+from weakspot.core.run import StageProgress, no_stage_progress
 from weakspot.generate.adversarial import (
     AdversarialEffort,
     AdversarialRequest,
@@ -49,7 +48,7 @@ from weakspot.generate.search.sentences import WordSentences
 from weakspot.generate.service import confirm_cost
 from weakspot.generate.transfer import TransferMatrix, transfer_matrix
 from weakspot.models.torch.inception_embedder import InceptionEmbedder
-from weakspot.project.generated_findings import OtherClassifier
+from weakspot.project.generated_findings import classifier_of
 from weakspot.project.project import Project
 from weakspot.run.assistants import assistant_parts
 from weakspot.run.embedding import KnowsEmbeddings
@@ -62,14 +61,6 @@ from weakspot.store.project import ProjectStore
 
 MAX_IMAGES = 10_000
 TRAINING = "training samples"
-
-
-@runtime_checkable
-class GivesRawFeatures(Protocol):
-    """An embedder that can give features before they are scaled to length one."""
-
-    def raw_features(self, prepared: Sequence[AnyArray]) -> FloatArray:
-        """Return features [n, d] as the network gives them."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -102,9 +93,9 @@ class RawFeatures:
         return self.embedder.prepare(image)
 
     def embed_prepared(self, prepared: Sequence[AnyArray]) -> FloatArray:
-        if not isinstance(self.embedder, GivesRawFeatures):
-            raise ModelError("This embedder gives no raw features.", where=self.embedder.encoder_id)
-        return self.embedder.raw_features(prepared)
+        network: Any = self.embedder
+        features: FloatArray = network.raw_features(prepared)
+        return features
 
     def embed_texts(self, texts: Sequence[str]) -> FloatArray:
         raise ModelError("Raw features have no text side.", given=list(texts)[:3])
@@ -112,22 +103,12 @@ class RawFeatures:
 
 def distance_encoder(embedder: Embedder) -> Embedder:
     """Return an embedder as distances want it: with raw features where it gives them."""
-    return RawFeatures(embedder=embedder) if isinstance(embedder, GivesRawFeatures) else embedder
+    return RawFeatures(embedder=embedder) if hasattr(embedder, "raw_features") else embedder
 
 
 def inception(given: str) -> Embedder:
     """Return the Inception network of a file, a folder or a timm name."""
     return InceptionEmbedder(path=given) if Path(given).exists() else InceptionEmbedder(model=given)
-
-
-def model_of(folder: Path) -> ModelUnderTest:
-    """Return the classifier of another project.
-
-    Raises:
-        ConfigError: if there is no project, or it has no classifier.
-    """
-    other = OtherClassifier.of(folder)
-    return ModelUnderTest(name=other.name, classifier=other.classifier, embedder=other.embedder)
 
 
 def measure_transfer(
@@ -262,21 +243,13 @@ class AdversarialStage:
     """What is needed to make a set.
 
     Args:
-        prepared: the project's samples and models.
-        settings: of the project.
-        criterion: what counts as misclassified.
-        store: of the project.
-        progress: told how far every step is.
+        project: its samples must have been ingested; its criterion says what counts as misclassified.
         generator: a ready generator, instead of the configured one.
         captioner: a ready captioner, instead of the configured one.
         models: further classifiers that the set is put to.
     """
 
-    prepared: Prepared
-    settings: Settings
-    criterion: FailureCriterion
-    store: ProjectStore
-    progress: StageProgress = no_stage_progress
+    project: Project
     generator: ImageGenerator | None = None
     captioner: Captioner | None = None
     models: tuple[ModelUnderTest, ...] = ()
@@ -300,7 +273,7 @@ class AdversarialStage:
             store=self.store,
             class_names=self._class_names,
             engine=build_engine(self.settings),
-            told=self._progress_of,
+            told=self.project.progress_of,
         )
         beside = self._beside(request, reader)
         captions, source = self._captions(request, reader)
@@ -321,6 +294,18 @@ class AdversarialStage:
         record = self._measure(record, request, reader, beside, network)
         return MadeSet(record=record, generated=series.generated, stored_images=stored_images)
 
+    @cached_property
+    def prepared(self) -> Prepared:
+        return self.project.prepared()
+
+    @property
+    def settings(self) -> Settings:
+        return self.project.settings
+
+    @property
+    def store(self) -> ProjectStore:
+        return self.project.store
+
     @property
     def _class_names(self) -> tuple[str, ...]:
         return self.prepared.samples.dataset.class_names
@@ -328,9 +313,6 @@ class AdversarialStage:
     @property
     def _name(self) -> str:
         return self.store.root.resolve().name
-
-    def _progress_of(self, stage: str) -> Progress:
-        return lambda done, total: self.progress(stage, done, total)
 
     def _refuse_project(self) -> None:
         """Refuse a project that no set can be made for, before anything is captioned."""
@@ -380,12 +362,7 @@ class AdversarialStage:
     def _captions(
         self, request: AdversarialRequest, reader: ListReader
     ) -> tuple[tuple[SourceCaption, ...], str]:
-        chosen = self.settings.search
-        baselines = Baselines(
-            class_names=self._class_names,
-            template=chosen.prompt,
-            parents=dict(self.settings.failure.parents),
-        )
+        baselines = self._prompts
         if request.captions is not None:
             captions = captions_of_table(request.captions, baselines)
             return _some(
@@ -396,7 +373,7 @@ class AdversarialStage:
             captioner=captioner,
             baselines=baselines,
             engine=build_engine(self.settings),
-            progress=self._progress_of("caption"),
+            progress=self.project.progress_of("caption"),
             words=self._words if request.images is None else None,
             drawable=drawable_sentences(self._image_generator),
         )
@@ -408,12 +385,20 @@ class AdversarialStage:
                 name="the project", store=self.store, dataset=self.prepared.samples.dataset
             )
             rows, whose = (
-                failed_rows(images.dataset, self.criterion),
+                failed_rows(images.dataset, self.project.criterion),
                 "the project's failures on validation and test samples",
             )
         rows = chosen_rows(rows, request.most_captions, seed=self.settings.seed)
         captions = speaks.of(images.dataset, rows, images.store)
         return captions, f"{len(rows)} of {whose}, by {speaks.source(images.dataset)}"
+
+    @property
+    def _prompts(self) -> Baselines:
+        return Baselines(
+            class_names=self._class_names,
+            template=self.settings.search.prompt,
+            parents=dict(self.settings.failure.parents),
+        )
 
     @property
     def _words(self) -> WordsOfRows | None:
@@ -452,23 +437,17 @@ class AdversarialStage:
         captions: Sequence[SourceCaption],
         request: AdversarialRequest,
     ) -> tuple[tuple[CaptionYield, ...], tuple[CaptionYield, ...]]:
-        chosen = self.settings.search
-        prompts = Baselines(
-            class_names=self._class_names,
-            template=chosen.prompt,
-            parents=dict(self.settings.failure.parents),
-        )
         plain = [
-            SourceCaption(class_name=name, prompt=prompts.of(name))
+            SourceCaption(class_name=name, prompt=self._prompts.of(name))
             for name in sorted({one.class_name for one in captions})
         ]
         try:
             yields = collect(
                 series,
                 captions,
-                self.criterion,
+                self.project.criterion,
                 effort=request.effort,
-                progress=self._progress_of("generate captions"),
+                progress=self.project.progress_of("generate captions"),
             )
             if not request.n_baseline:
                 return yields, ()
@@ -480,9 +459,9 @@ class AdversarialStage:
             return yields, collect(
                 series,
                 plain,
-                self.criterion,
+                self.project.criterion,
                 effort=whole,
-                progress=self._progress_of("generate baselines"),
+                progress=self.project.progress_of("generate baselines"),
             )
         finally:
             series.predictions.flush()
@@ -505,7 +484,7 @@ class AdversarialStage:
             name=request.to.resolve().name,
             made_for=self._name,
             inputs={**self.prepared.inputs, **further},
-            criterion=describe_criterion(self.criterion),
+            criterion=describe_criterion(self.project.criterion),
             caption_source=source,
             settings={
                 "seed": self.settings.seed,
@@ -535,15 +514,11 @@ class AdversarialStage:
     ) -> AdversarialSet:
         places = {**({record.name: request.to} if record.n_kept else {}), **beside}
         sets = {name: reader.any_images(path) for name, path in places.items()}
-        classifier = self.prepared.classifier
+        classifier, embedder = self.prepared.classifier, self.prepared.embedder
         own = (
-            ()
+            []
             if classifier is None
-            else (
-                ModelUnderTest(
-                    name=self._name, classifier=classifier, embedder=self.prepared.embedder
-                ),
-            )
+            else [ModelUnderTest(name=self._name, classifier=classifier, embedder=embedder)]
         )
         ruler = SetMetrics(
             reader=reader, prepared=self.prepared, store=self.store, seed=self.settings.seed
@@ -571,22 +546,15 @@ def _some(
 ) -> tuple[SourceCaption, ...]:
     if len(captions) <= most:
         return captions
-    chosen = named_generator(seed, "captions to draw").choice(len(captions), most, replace=False)
+    chosen = generator(seed, "captions to draw").choice(len(captions), most, replace=False)
     return tuple(captions[place] for place in sorted(chosen.tolist()))
 
 
 def _notes(yields: Sequence[CaptionYield]) -> list[str]:
-    refused = [one for one in yields if one.refusal]
-    found = []
-    if refused:
-        found.append(
-            f"{len(refused)} of {len(yields)} captions cannot be generated, for example: {refused[0].refusal}"
-        )
-    if not any(one.kept for one in yields):
-        found.append(
-            "Not one image was misclassified: the set is empty. Generate more of every caption, or give harder captions."
-        )
-    return found
+    refused = [one.refusal for one in yields if one.refusal]
+    said = f"{len(refused)} of {len(yields)} captions cannot be generated, for example: {''.join(refused[:1])}"
+    empty = "Not one image was misclassified: the set is empty. Generate more of every caption, or give harder captions."
+    return [*([said] if refused else []), *([] if any(one.kept for one in yields) else [empty])]
 
 
 def make_for_project(
@@ -610,13 +578,5 @@ def make_for_project(
     """
     settings = with_engine(with_generator(load_settings(folder), generator), engine)
     project = Project(folder, settings, progress=progress)
-    further = tuple(model_of(one) for one in models)
-    stage = AdversarialStage(
-        prepared=project.prepared(),
-        settings=project.settings,
-        criterion=project.settings.failure.criterion(),
-        store=project.store,
-        progress=progress,
-        models=further,
-    )
-    return stage.run(request)
+    further = tuple(classifier_of(one) for one in models)
+    return AdversarialStage(project=project, models=further).run(request)

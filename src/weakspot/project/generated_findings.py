@@ -1,19 +1,18 @@
 """What a search found, put to a second generator and to other classifiers."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
-from weakspot.core.arrays import BoolArray, FloatArray, IntArray
+from weakspot.core.arrays import BoolArray, FloatArray
 from weakspot.core.errors import ConfigError
 from weakspot.core.evidence import Share
 from weakspot.core.failures import FailureCriterion
 from weakspot.core.group_tests import paired_group_p
 from weakspot.core.record import Record
-from weakspot.core.roles import Classifier, Embedder
+from weakspot.generate.adversarial_sources import ModelUnderTest
 from weakspot.generate.counterfactual_page import sentence
 from weakspot.generate.counterfactuals import (
     CounterfactualRequest,
@@ -80,67 +79,59 @@ class Confirmation(Record):
             yield from (f"  {one.sentence()}" for one in self.elsewhere)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class OtherClassifier:
-    """The classifier of another project, with the embedder that it reads from, if it does."""
+def classifier_of(folder: Path) -> ModelUnderTest:
+    """Return the classifier of a project, with the embedder that it reads from, if it does.
 
-    name: str
-    classifier: Classifier
-    embedder: Embedder | None = None
-
-    @classmethod
-    def of(cls, folder: Path) -> "OtherClassifier":
-        """Return the classifier of a project.
-
-        Raises:
-            ConfigError: if there is no project, or it has no classifier.
-        """
-        settings = load_settings(folder)
-        classifier = build_classifier(
-            settings.classifier, folder, provider=settings.engine.provider
+    Raises:
+        ConfigError: if there is no project, or it has no classifier.
+    """
+    settings = load_settings(folder)
+    classifier = build_classifier(settings.classifier, folder, provider=settings.engine.provider)
+    if classifier is None:
+        raise ConfigError(
+            "This project has no classifier that could be asked.",
+            where=str(folder),
+            fix="Configure one.",
         )
-        if classifier is None:
-            raise ConfigError(
-                "This project has no classifier that could be asked.",
-                where=str(folder),
-                fix="Configure one.",
-            )
-        embedder = None
-        if reads_embeddings(classifier):
-            embedder, _ = choose_embedder(
-                settings.embedder, folder=folder, provider=settings.engine.provider
-            )
-        return cls(name=folder.resolve().name, classifier=classifier, embedder=embedder)
+    embedder = None
+    if reads_embeddings(classifier):
+        embedder, _ = choose_embedder(
+            settings.embedder, folder=folder, provider=settings.engine.provider
+        )
+    return ModelUnderTest(name=folder.resolve().name, classifier=classifier, embedder=embedder)
 
-    def fails(
-        self, images: Sequence[Image.Image], class_name: str, criterion: FailureCriterion
-    ) -> BoolArray:
-        """Return which images of a class it fails on [n].
 
-        Raises:
-            ConfigError: if it does not know the class.
-        """
-        names = tuple(self.classifier.class_names or ())
-        if class_name not in names:
-            raise ConfigError(
-                f"The classifier of {self.name} does not know the class {class_name!r}.",
-                given=list(names)[:10],
-            )
-        parts = [
-            self._probabilities(images[start : start + IMAGES_A_CALL])
-            for start in range(0, len(images), IMAGES_A_CALL)
-        ]
-        labels = np.full(len(images), names.index(class_name))
-        return np.asarray(criterion.failed_predictions(np.concatenate(parts), labels, names))
+def fails(
+    model: ModelUnderTest,
+    images: Sequence[Image.Image],
+    class_name: str,
+    criterion: FailureCriterion,
+) -> BoolArray:
+    """Return which images of a class a classifier fails on [n].
 
-    def _probabilities(self, images: Sequence[Image.Image]) -> FloatArray:
-        if self.embedder is not None:
-            prepared = [self.embedder.prepare(image) for image in images]
-            return checked_output(
-                self.classifier, list(self.embedder.embed_prepared(prepared))
-            ).probabilities
-        prepared = [self.classifier.prepare(image) for image in images]
-        return checked_output(self.classifier, prepared).probabilities
+    Raises:
+        ConfigError: if it does not know the class.
+    """
+    names = tuple(model.classifier.class_names or ())
+    if class_name not in names:
+        raise ConfigError(
+            f"The classifier of {model.name} does not know the class {class_name!r}.",
+            given=list(names)[:10],
+        )
+    parts = [
+        _probabilities(model, images[start : start + IMAGES_A_CALL])
+        for start in range(0, len(images), IMAGES_A_CALL)
+    ]
+    labels = np.full(len(images), names.index(class_name))
+    return np.asarray(criterion.failed_predictions(np.concatenate(parts), labels, names))
+
+
+def _probabilities(model: ModelUnderTest, images: Sequence[Image.Image]) -> FloatArray:
+    reader = model.embedder or model.classifier
+    prepared = [reader.prepare(image) for image in images]
+    if model.embedder is not None:
+        prepared = list(model.embedder.embed_prepared(prepared))
+    return checked_output(model.classifier, prepared).probabilities
 
 
 def confirm_findings(
@@ -148,7 +139,7 @@ def confirm_findings(
     class_name: str,
     captions: Sequence[str],
     *,
-    others: Sequence[OtherClassifier] = (),
+    others: Sequence[ModelUnderTest] = (),
     n_each: int = N_EACH,
 ) -> Confirmation:
     """Put captions to the generator that a project is opened with, and the images to other classifiers too.
@@ -176,7 +167,7 @@ def confirm_findings(
 
 
 def _elsewhere(
-    other: OtherClassifier,
+    other: ModelUnderTest,
     found: CounterfactualResult,
     class_name: str,
     criterion: FailureCriterion,
@@ -190,9 +181,9 @@ def _elsewhere(
         ]
         if len(pairs) < SEVERAL:
             continue
-        without = other.fails([before for before, _, _ in pairs], class_name, criterion)
-        with_it = other.fails([after for _, after, _ in pairs], class_name, criterion)
-        groups = _numbers([parent for _, _, parent in pairs])
+        without = fails(other, [before for before, _, _ in pairs], class_name, criterion)
+        with_it = fails(other, [after for _, after, _ in pairs], class_name, criterion)
+        groups = np.unique([parent for _, _, parent in pairs], return_inverse=True)[1]
         p_value = paired_group_p(~with_it & without, with_it & ~without, groups)
         yield FindingElsewhere(
             model=other.name,
@@ -201,8 +192,3 @@ def _elsewhere(
             with_it=Share.of(int(with_it.sum()), len(pairs)),
             p_value=min(1.0, p_value * n_questions),
         )
-
-
-def _numbers(names: Sequence[str]) -> IntArray:
-    order = {name: number for number, name in enumerate(dict.fromkeys(names))}
-    return np.array([order[name] for name in names], dtype=np.int64)

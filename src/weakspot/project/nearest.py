@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -135,14 +136,16 @@ class NearestStage:
     Args:
         prepared: the project's samples and models.
         settings: the project's settings.
-        criterion: what counts as a failure.
         progress: told how far the making of an index is.
     """
 
     prepared: Prepared
     settings: Settings
-    criterion: FailureCriterion
     progress: Progress = no_progress
+
+    @cached_property
+    def criterion(self) -> FailureCriterion:
+        return self.settings.failure.criterion()
 
     def run(self, request: NearestRequest) -> NearestResult:
         """Return the images nearest to a phrase or an image.
@@ -263,18 +266,14 @@ class NearestStage:
             index = approximate(shards, progress=self.progress)
             (found,) = index.nearest_rows(query, request.n_wanted, within=within)
             return _at_least(found, request.above), None
-        rough = (
-            quantise_shards(shards, progress=self.progress)
-            if request.index is IndexKind.QUANTISED
-            else None
-        )
-        (found,) = nearest_rows(shards, query, request.n_wanted, within=within, rough=rough)
+        if request.index is IndexKind.QUANTISED:
+            shards = quantise_shards(shards, progress=self.progress)
+        (found,) = nearest_rows(shards, query, request.n_wanted, within=within)
         if request.above is None:
             return found, None
-        parts = rows_above(shards, query, request.above, within=within, rough=rough)
-        return _at_least(found, request.above), np.concatenate(
-            [np.empty(0, dtype=np.int64), *parts]
-        )
+        parts = rows_above(shards, query, request.above, within=within)
+        above = np.concatenate([np.empty(0, dtype=np.int64), *parts])
+        return _at_least(found, request.above), above
 
     def _predictions(self, rows: IntArray, class_name: str) -> AnyArray:
         """Return for every row of the data set whether it failed; unsaid outside the given ones."""

@@ -6,7 +6,7 @@ Extra `ann`).
 import json
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -36,49 +36,28 @@ CHECK_BYTES = 1 << 20
 Progress = Callable[[int, int], None]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class QuantisedRows:
-    """The rows of one file with one byte a number.
+QuantisedRows = tuple[AnyArray, FloatArray, FloatArray]
+"""The rows of one file with one byte a number: codes [n, d], memory-mapped, what sums of codes are multiplied by [n] (NaN for a row
+without an embedding), and by how much scores can be off [n]."""
+
+
+class QuantisedShards(EmbeddingShards):
+    """The rows of a space, of which smaller copies are read first.
 
     Args:
-        codes: [n, d], memory-mapped.
-        factors: what sums of codes are multiplied by [n]; NaN for a row without an embedding.
-        slack: by how much scores can be off [n].
-    """
-
-    codes: AnyArray
-    factors: FloatArray
-    slack: FloatArray
-
-
-class QuantisedShards:
-    """Rough scores from smaller copies of the arrays of a space.
-
-    Args:
+        shards: the rows.
         parts: one copy an array, in their order.
     """
 
-    def __init__(self, parts: Sequence[QuantisedRows]) -> None:
+    def __init__(self, shards: EmbeddingShards, parts: Sequence[QuantisedRows]) -> None:
+        super().__init__(shards.arrays, first=shards.first)
         self._parts = tuple(parts)
-        self._is_large = sum(part.codes.nbytes for part in parts) > KEPT_MAPPED_BYTES
+        self._are_copies_large = sum(codes.nbytes for codes, _, _ in parts) > KEPT_MAPPED_BYTES
 
-    @property
+    @cached_property
     def pieces(self) -> tuple[Piece, ...]:
         """Return all rows in pieces of a few megabytes, in order."""
-        found, offset = [], 0
-        for shard, part in enumerate(self._parts):
-            n_rows, step = len(part.codes), max(1, PIECE_BYTES // max(part.codes.shape[1], 1))
-            for start in range(0, n_rows, step):
-                found.append(
-                    Piece(
-                        shard=shard,
-                        start=start,
-                        stop=min(start + step, n_rows),
-                        offset=offset + start,
-                    )
-                )
-            offset += n_rows
-        return tuple(found)
+        return self._pieces_of(max(1, PIECE_BYTES // max(self.dimension, 1)))
 
     def rough(
         self, piece: Piece, queries: Queries, allowed: BoolArray
@@ -86,12 +65,12 @@ class QuantisedShards:
         """Return scores [m, n] of the rows of a piece, NaN for rows that are not meant, and by how much they can be off [n]."""
         from weakspot.project.nearest_kernels import rough_code_scores
 
-        part, rows = self._parts[piece.shard], slice(piece.start, piece.stop)
+        (codes, factors, slack), rows = self._parts[piece.shard], slice(piece.start, piece.stop)
         scores = np.empty((len(queries), len(piece)), dtype=np.float32)
-        rough_code_scores(part.codes[rows], part.factors[rows], queries.unit, allowed, scores)
-        if self._is_large:
-            let_go(part.codes, piece.start, piece.stop)
-        return scores, part.slack[rows] + np.float32(rounding_slack(part.codes.shape[1]))
+        rough_code_scores(codes[rows], factors[rows], queries.unit, allowed, scores)
+        if self._are_copies_large:
+            let_go(codes, piece.start, piece.stop)
+        return scores, slack[rows] + np.float32(rounding_slack(codes.shape[1]))
 
 
 def quantise_shards(
@@ -119,7 +98,7 @@ def quantise_shards(
                 lambda done, start=start: progress(start + done, len(shards)),  # type: ignore[misc]
             )
             found[number] = _open(source, _shape(shards, number))
-    return QuantisedShards([part for part in found if part is not None])
+    return QuantisedShards(shards, [part for part in found if part is not None])
 
 
 def _shape(shards: EmbeddingShards, number: int) -> tuple[int, int]:
@@ -152,7 +131,7 @@ def _open(source: Path, shape: tuple[int, int]) -> QuantisedRows | None:
         or head.get("codes") != _check(codes)
     ):
         return None
-    return QuantisedRows(codes=codes, factors=tail[:n_rows], slack=tail[n_rows:])
+    return codes, tail[:n_rows], tail[n_rows:]
 
 
 def _make(

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -137,7 +137,7 @@ class Queries:
 
 
 class EmbeddingShards:
-    """Rows of several arrays, numbered through.
+    """Rows of several arrays, numbered through; a smaller copy of them gives other `pieces` and `rough` scores.
 
     Args:
         arrays: float32 [n, w] each, rows in one piece of memory; the n may differ.
@@ -163,7 +163,9 @@ class EmbeddingShards:
     @cached_property
     def pieces(self) -> tuple[Piece, ...]:
         """Return all rows in pieces of a few megabytes, in order."""
-        step = max(1, PIECE_BYTES // max(4 * (self.dimension + self.first), 1))
+        return self._pieces_of(max(1, PIECE_BYTES // max(4 * (self.dimension + self.first), 1)))
+
+    def _pieces_of(self, step: int) -> tuple[Piece, ...]:
         return tuple(
             Piece(
                 shard=shard,
@@ -340,19 +342,6 @@ Given = TypeVar("Given")
 Made = TypeVar("Made")
 
 
-class RoughScores(Protocol):
-    """Gives scores of pieces of rows that are off by at most a known number."""
-
-    @property
-    def pieces(self) -> tuple[Piece, ...]:
-        """Return all rows, in order."""
-
-    def rough(
-        self, piece: Piece, queries: Queries, allowed: BoolArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return scores [m, n], NaN for rows that are not meant, and by how much they can be off [n]."""
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Nearest:
     """The rows nearest to one query.
@@ -372,17 +361,15 @@ def nearest_rows(
     n_wanted: int,
     *,
     within: BoolArray | None = None,
-    rough: RoughScores | None = None,
     threads: int | None = None,
 ) -> list[Nearest]:
     """Return for every query the rows with the largest cosine, fewer if there are no more; all queries in one reading.
 
     Args:
-        shards: the rows; those with a number that is not finite are never found.
+        shards: the rows, or a smaller copy that is read first; those with a number that is not finite are never found.
         queries: one embedding [d] or several [m, d].
         n_wanted: how many rows a query.
         within: which rows are meant [n]; all by default.
-        rough: a smaller copy of the same rows to read first; the answer is the same.
         threads: how many; all cores by default.
 
     Raises:
@@ -390,21 +377,20 @@ def nearest_rows(
     """
     if n_wanted < 1:
         raise ConfigError("At least one row must be asked for.", given=n_wanted)
-    allowed, asked, source = (
-        _checked_mask(shards, within),
-        Queries.of(queries, dimension=shards.dimension),
-        rough or shards,
-    )
-    best = [BestRows(n_wanted, _exact(shards, asked, number)) for number in range(len(asked))]
+    allowed, asked = _checked_mask(shards, within), Queries.of(queries, dimension=shards.dimension)
+    best = [
+        BestRows(n_wanted, partial(shards.exact_scores, queries=asked, query=number))
+        for number in range(len(asked))
+    ]
 
     def look(piece: Piece) -> None:
         part = allowed[piece.offset : piece.offset + len(piece)]
         if part.any():
-            scores, slack = source.rough(piece, asked, part)
+            scores, slack = shards.rough(piece, asked, part)
             for number, one in enumerate(best):
                 one.offer(scores[number], slack, piece.offset)
 
-    for _ in in_order(look, source.pieces, threads):
+    for _ in in_order(look, shards.pieces, threads):
         pass
     return [Nearest(rows=rows, scores=scores) for rows, scores in (one.found() for one in best)]
 
@@ -415,17 +401,15 @@ def rows_above(
     threshold: float,
     *,
     within: BoolArray | None = None,
-    rough: RoughScores | None = None,
     threads: int | None = None,
 ) -> Iterator[IntArray]:
     """Yield the rows whose cosine with a query [d] is at least a threshold, ascending, piece by piece.
 
     Args:
-        shards: the rows; those with a number that is not finite are never found.
+        shards: the rows, or a smaller copy that is read first; those with a number that is not finite are never found.
         query: one embedding [d].
         threshold: the least cosine.
         within: which rows are meant [n]; all by default.
-        rough: a smaller copy of the same rows to read first; the answer is the same.
         threads: how many; all cores by default.
 
     Raises:
@@ -433,17 +417,13 @@ def rows_above(
     """
     if np.isnan(threshold):
         raise ConfigError("The threshold is not a number.", given=threshold)
-    allowed, asked, source = (
-        _checked_mask(shards, within),
-        Queries.of(query, dimension=shards.dimension),
-        rough or shards,
-    )
+    allowed, asked = _checked_mask(shards, within), Queries.of(query, dimension=shards.dimension)
 
     def look(piece: Piece) -> IntArray:
         part = allowed[piece.offset : piece.offset + len(piece)]
         if not part.any():
             return np.empty(0, dtype=np.int64)
-        scores, slack = source.rough(piece, asked, part)
+        scores, slack = shards.rough(piece, asked, part)
         places = np.flatnonzero(scores[0] + slack >= threshold)
         is_sure = scores[0][places] - slack[places] >= threshold
         rows: IntArray = places.astype(np.int64) + piece.offset
@@ -451,7 +431,7 @@ def rows_above(
         found: IntArray = rows[is_sure]
         return found
 
-    return in_order(look, source.pieces, threads)
+    return in_order(look, shards.pieces, threads)
 
 
 def in_order(
@@ -474,12 +454,6 @@ def in_order(
         finally:
             for future in waiting:
                 future.cancel()
-
-
-def _exact(
-    shards: EmbeddingShards, queries: Queries, number: int
-) -> Callable[[IntArray], DoubleArray]:
-    return lambda rows: shards.exact_scores(rows, queries, number)
 
 
 def _checked_mask(shards: EmbeddingShards, within: BoolArray | None) -> BoolArray:

@@ -60,10 +60,11 @@ from weakspot.store.runs import RECORD_FILE
 
 PATIENCE_SECONDS = 30.0
 PREFLIGHT = "preflight"
+REPAIRED = ("repairs", "notes", "advice", "repaired", "earlier_repairs")
 
 
-class ProjectSession:
-    """A project folder with what was opened of it so far.
+class ProjectWorkings:
+    """A project folder with what was opened of it so far, the inner steps of the stages, and what other rooms read.
 
     Args:
         folder: the project folder.
@@ -117,10 +118,9 @@ class ProjectSession:
     @contextmanager
     def telling(self, stage: str) -> Iterator[None]:
         """Say that a stage which cannot be counted is under way, and when it is over."""
-        progress = self.progress_of(stage)
-        progress(0, 1)
+        self._progress(stage, 0, 1)
         yield
-        progress(1, 1)
+        self._progress(stage, 1, 1)
 
     def run_record(self, run_id: str | None = None) -> RunRecord:
         """Return a run, the newest by default.
@@ -234,19 +234,6 @@ class ProjectSession:
         }
         return not needed <= set(prepared.samples.dataset.metadata_names)
 
-
-def _state_of(path: Path) -> tuple[int, int]:
-    """Return what changes whenever a file is written anew, which is always under another inode."""
-    status = path.stat()
-    return status.st_ino, status.st_mtime_ns
-
-
-REPAIRED = ("repairs", "notes", "advice", "repaired", "earlier_repairs")
-
-
-class ProjectWorkings(ProjectSession):
-    """The inner steps of the stages, and what other rooms read."""
-
     def _check_methods(self, models: RunModels) -> None:
         """Refuse methods that cannot work, before anything long is read."""
         with self.reading():
@@ -275,13 +262,10 @@ class ProjectWorkings(ProjectSession):
     def _note_choice(self, prepared: Prepared) -> None:
         """Say which methods can work with what there is; refuse if none can."""
         with self._clock.stage(CHOICE_STAGE) as facts:
-            material = Material.of(prepared.samples)
-            said = [choose_methods(self.settings, material)[1], self._source_note()]
-            facts["summary"] = " ".join(part for part in said if part)
-
-    def _source_note(self) -> str:
-        tables = self.store.current_tables()
-        return "" if tables is None else str(tables.facts.get("source_note", ""))
+            _, said = choose_methods(self.settings, Material.of(prepared.samples))
+            tables = self.store.current_tables()
+            note = "" if tables is None else str(tables.facts.get("source_note", ""))
+            facts["summary"] = " ".join(filter(None, (said, note)))
 
     def _verify(self, record: RunRecord) -> RunRecord:
         with self._clock.stage("verify") as facts, self.telling("verify"):
@@ -396,6 +380,12 @@ class ProjectWorkings(ProjectSession):
             generator=generator,
             progress=self.progress_of(stage),
         )
+
+
+def _state_of(path: Path) -> tuple[int, int]:
+    """Return what changes whenever a file is written again, which is always under another inode."""
+    status = path.stat()
+    return status.st_ino, status.st_mtime_ns
 
 
 class Project(ProjectWorkings):
@@ -538,10 +528,7 @@ class Project(ProjectWorkings):
     def nearest(self, request: NearestRequest) -> NearestResult:
         """Return the images nearest to a phrase or an image, for looking; predictions are told of the discovery half only."""
         stage = NearestStage(
-            prepared=self.prepared(),
-            settings=self.settings,
-            criterion=self.criterion,
-            progress=self.progress_of("index"),
+            prepared=self.prepared(), settings=self.settings, progress=self.progress_of("index")
         )
         with self.reading():
             return stage.run(request)

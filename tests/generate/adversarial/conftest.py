@@ -4,9 +4,10 @@ import shutil
 
 import pytest
 
-from weakspot.core.run import no_progress
+from weakspot.core.run import no_progress, no_stage_progress
 from weakspot.data.settings import DataSettings
 from weakspot.project.adversarial import AdversarialStage
+from weakspot.project.project import Project
 from weakspot.run import loop
 from weakspot.run.models import RunModels
 from weakspot.run.preparation import Preparation
@@ -69,15 +70,17 @@ def _prepared(store, settings, world):
 def stage_in(hard_world, hard_settings, read_project):
     """Return a stage on a project in a new folder: `stage_in(folder, settings=..., captioner=...)`."""
 
-    def make(folder, *, settings=hard_settings, **parts):
+    def make(folder, *, settings=hard_settings, progress=no_stage_progress, **parts):
         if not folder.exists():
             shutil.copytree(read_project, folder)
-        store = ProjectStore.open(folder)
-        prepared = _prepared(store, settings, hard_world)
-        criterion = settings.failure.criterion()
-        return AdversarialStage(
-            prepared=prepared, settings=settings, criterion=criterion, store=store, **parts
+        project = Project(
+            folder,
+            settings,
+            classifier=planted_classifier(hard_world),
+            embedder=PlantedEmbedder(),
+            progress=progress,
         )
+        return AdversarialStage(project=project, **parts)
 
     return make
 

@@ -333,9 +333,9 @@ def test_run__a_classifier_of_other_classes_is_refused(stage_in, tmp_path, capti
 
 def test_run__a_project_without_a_classifier_is_refused_at_once(stage_in, tmp_path, captions):
     stage = stage_in(tmp_path / "project")
-    blind = replace(stage, prepared=replace(stage.prepared, classifier=None))
+    vars(stage)["prepared"] = replace(stage.prepared, classifier=None)
     with pytest.raises(ConfigError, match="Without a classifier"):
-        blind.run(_request(tmp_path, captions=captions))
+        stage.run(_request(tmp_path, captions=captions))
 
 
 def test_run__names_must_differ(stage_in, tmp_path, captions, hard_world):

@@ -6,7 +6,8 @@ import pytest
 import weakspot
 from weakspot.core.errors import ConfigError
 from weakspot.core.roles import ClassifierOutput
-from weakspot.project.generated_findings import OtherClassifier, confirm_findings
+from weakspot.generate.adversarial_sources import ModelUnderTest
+from weakspot.project.generated_findings import classifier_of, confirm_findings, fails
 from weakspot.project.project import Project
 from weakspot.testing.fakes import PlantedEmbedder, PlantedImageGenerator, planted_classifier
 
@@ -40,8 +41,8 @@ def found(tmp_path_factory, world, manifest):
     )
     project.ingest()
     others = [
-        OtherClassifier(name="same", classifier=planted_classifier(world)),
-        OtherClassifier(name="always", classifier=Always()),
+        ModelUnderTest(name="same", classifier=planted_classifier(world)),
+        ModelUnderTest(name="always", classifier=Always()),
     ]
     return confirm_findings(project, "disc", [GREEN, DARK], others=others, n_each=72)
 
@@ -71,12 +72,12 @@ def test_confirm_findings__other_classifiers_see_the_same_images(found):
 
 
 def test_other_classifier__class_that_it_does_not_know(found):
-    other = OtherClassifier(name="always", classifier=Always())
+    other = ModelUnderTest(name="always", classifier=Always())
     with pytest.raises(ConfigError, match="does not know the class 'whale'"):
-        other.fails([], "whale", weakspot.Settings().failure.criterion())
+        fails(other, [], "whale", weakspot.Settings().failure.criterion())
 
 
 def test_other_classifier__folder_without_a_classifier(tmp_path):
     (tmp_path / "weakspot.toml").write_text("")
     with pytest.raises(ConfigError, match="no classifier that could be asked"):
-        OtherClassifier.of(tmp_path)
+        classifier_of(tmp_path)

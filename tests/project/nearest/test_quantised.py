@@ -8,7 +8,6 @@ from tests.project.nearest.brute_force import all_scores, best
 from weakspot.core.errors import DataError, StoreError
 from weakspot.project.nearest_indexes import (
     INT8_SUFFIX,
-    QuantisedRows,
     QuantisedShards,
     quantise_shards,
 )
@@ -29,9 +28,7 @@ def in_memory(rows):
         np.empty(len(rows), np.float32),
     )
     quantise(rows, 0, codes, factors, slack)
-    return QuantisedRows(
-        codes=codes, factors=factors, slack=np.nextafter(slack, np.float32(np.inf))
-    )
+    return codes, factors, np.nextafter(slack, np.float32(np.inf))
 
 
 @st.composite
@@ -56,15 +53,18 @@ def tables(draw):
 def test_nearest_rows__exactly_as_without_the_copy(table, n_wanted, cut):
     rows, query = table
     parts = [rows[:cut], rows[cut:]]
-    shards, rough = EmbeddingShards(parts), QuantisedShards([in_memory(part) for part in parts])
+    shards, rough = (
+        EmbeddingShards(parts),
+        QuantisedShards(EmbeddingShards(parts), [in_memory(part) for part in parts]),
+    )
     expected = best(rows, query, n_wanted)
-    for source in (None, rough):
-        (found,) = nearest_rows(shards, query, n_wanted, rough=source, threads=1)
+    for source in (shards, rough):
+        (found,) = nearest_rows(source, query, n_wanted, threads=1)
         assert (found.rows.tolist(), found.scores.tolist()) == expected
         scores = all_scores(rows, query)
         for threshold in (0.0, 0.5, *expected[1][-1:]):
             above = np.concatenate(
-                [np.empty(0, int), *rows_above(shards, query, threshold, rough=source, threads=1)]
+                [np.empty(0, int), *rows_above(source, query, threshold, threads=1)]
             )
             assert above.tolist() == np.flatnonzero(scores >= threshold).tolist()
 
@@ -75,11 +75,11 @@ def test_rough__error_is_within_its_bound():
         np.float32
     )
     query = draws.standard_normal(64).astype(np.float32)
-    part = in_memory(rows)
-    guess = (part.codes @ (query / np.linalg.norm(query))) * part.factors
+    codes, factors, slack = in_memory(rows)
+    guess = (codes @ (query / np.linalg.norm(query))) * factors
     errors = np.abs(guess - all_scores(rows, query))
-    assert (errors <= part.slack + 1e-6).all()
-    assert part.slack.max() < 0.02
+    assert (errors <= slack + 1e-6).all()
+    assert slack.max() < 0.02
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def opened(files):
 def answer(files, *, uses_copy=True):
     shards = opened(files)
     query = np.linspace(-1, 1, 21)
-    (found,) = nearest_rows(shards, query, 9, rough=quantise_shards(shards) if uses_copy else None)
+    (found,) = nearest_rows(quantise_shards(shards) if uses_copy else shards, query, 9)
     return found.rows.tolist(), found.scores.tolist()
 
 

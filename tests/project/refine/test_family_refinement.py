@@ -19,12 +19,12 @@ def generated(family_world, features):
 
 @pytest.fixture(scope="module")
 def pooled(models, generated):
-    return refine_family(models, generated, REQUEST).refinement
+    return refine_family(models, generated, REQUEST)[0]
 
 
 @pytest.fixture(scope="module")
 def from_one(models, generated):
-    return refine_family(models, generated, REQUEST, source="model 2").refinement
+    return refine_family(models, generated, REQUEST, source="model 2")[0]
 
 
 def test_refine_family__one_set_keeps_most_of_what_own_sets_resolve(pooled):
@@ -93,7 +93,7 @@ def test_subjects_of__what_chose_for_one_model_is_held_out_for_none(models):
 
 
 def test_refine_family__the_same_answer_again(models, generated, from_one):
-    assert refine_family(models, generated, REQUEST, source="model 2").refinement == from_one
+    assert refine_family(models, generated, REQUEST, source="model 2")[0] == from_one
 
 
 def test_refine_family__bad_requests(models, generated):

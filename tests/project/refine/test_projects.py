@@ -81,11 +81,11 @@ def test_refine_project__images_are_drawn_gated_classified_and_trained_on(refine
     assert record.arms[0].n_images + sum(record.rejected.values()) >= sum(
         one.n_asked for one in record.arms[0].prompts
     )
-    assert record.made_from.generator_id == PlantedImageGenerator().generator_id
-    assert record.made_from.seed == project.settings.seed
-    assert record.made_from.request["n_each"] == 2
-    assert set(record.made_from.inputs["one"]) >= {"samples", "classifier", "encoder"}
-    assert record.made_from.versions["weakspot"]
+    assert record.made_from["generator_id"] == PlantedImageGenerator().generator_id
+    assert record.made_from["seed"] == project.settings.seed
+    assert record.made_from["request"]["n_each"] == 2
+    assert set(record.made_from["inputs"]["one"]) >= {"samples", "classifier", "encoder"}
+    assert record.made_from["versions"]["weakspot"]
     assert all(images for images in refined.shown.values())
 
 

@@ -41,8 +41,8 @@ NAMES = pooled_names(
 
 def test_seed_names__the_planted_value_comes_first(subject, colour_world):
     problem = colour_world.problem
-    found = seed_names(subject, RefineRequest(kinds=("colour",)))
-    own = [one for one in found.names if one.class_name == problem.class_name]
+    found, _ = seed_names(subject, RefineRequest(kinds=("colour",)))
+    own = [one for one in found if one.class_name == problem.class_name]
     assert own[0].value == problem.value
     assert own[0].n_failures > 2 * own[1].n_failures
     assert (
@@ -61,16 +61,16 @@ def test_seed_names__failures_are_put_to_values_that_can_be_drawn(subject):
     alone = replace(prepared, assistants=replace(prepared.assistants, propose=None))
     nobody = replace(subject, bench=replace(subject.bench, prepared=alone))
     request = RefineRequest(kinds=("colour",))
-    assert {one.value for one in seed_names(nobody, request).names} - {"blue"}
-    assert {one.value for one in seed_names(nobody, request, FewWords()).names} <= {"blue"}
+    assert {one.value for one in seed_names(nobody, request)[0]} - {"blue"}
+    assert {one.value for one in seed_names(nobody, request, FewWords())[0]} <= {"blue"}
 
 
 def test_seed_names__only_failures_of_the_discovery_half_are_counted(subject):
-    found = seed_names(subject, RefineRequest())
+    found, _ = seed_names(subject, RefineRequest())
     predicted = (
         subject.dataset.predictions[subject.seed.rows] != subject.dataset.labels[subject.seed.rows]
     )
-    counts = {one.class_name: one.n_seed for one in found.names if one.kind == "colour"}
+    counts = {one.class_name: one.n_seed for one in found if one.kind == "colour"}
     assert 0 < sum(counts.values()) <= int(predicted.sum())
 
 
@@ -139,7 +139,7 @@ def test_drawable__asks_for_no_prompt_twice(images):
 
     images.refused = ("red",)
     ranked = [[Prompt("disc", text) for text in ("red", "green", "blue", "pink")]]
-    assert possible_prompts(ranked, 2, Counting()).groups == (
+    assert possible_prompts(ranked, 2, Counting())[0] == (
         (Prompt("disc", "green"), Prompt("disc", "blue")),
     )
     assert [prompt.text for prompt in asked] == ["red", "green", "blue"]

@@ -20,7 +20,7 @@ def refined(subject, colour_world):
 
 
 def test_refine_model__resolves_more_held_out_failures_than_the_mere_classes(refined):
-    first, random = refined.refinement.arms[0], refined.refinement.arm("random")
+    first, random = refined.arms[0], refined.arm("random")
     assert first.held_out.count >= 2 * random.held_out.count
     assert first.p_against_random < 0.05
     assert first.clean.value > 0.94
@@ -28,7 +28,7 @@ def test_refine_model__resolves_more_held_out_failures_than_the_mere_classes(ref
 
 
 def test_refine_model__every_arm_is_measured_on_the_same_samples(refined):
-    arms = refined.refinement.arms
+    arms = refined.arms
     assert [arm.arm for arm in arms] == ["refine", *BESIDE]
     for field in ("clean", "failure", "seed", "held_out", "test_before", "test_after"):
         assert len({getattr(arm, field).total for arm in arms}) == 1
@@ -39,7 +39,7 @@ def test_refine_model__every_arm_is_measured_on_the_same_samples(refined):
 
 
 def test_refine_model__arms_beside_it_have_as_many_images_and_the_same_weight(refined):
-    arms = {arm.arm: arm for arm in refined.refinement.arms}
+    arms = {arm.arm: arm for arm in refined.arms}
     assert arms["plain"].n_images == 0
     assert {arm.n_images for name, arm in arms.items() if name != "plain"} == {
         arms["refine"].n_images
@@ -52,7 +52,7 @@ def test_refine_model__arms_beside_it_have_as_many_images_and_the_same_weight(re
 
 def test_refine_model__the_planted_value_is_among_the_prompts(refined, colour_world):
     problem = colour_world.problem
-    prompts = {one.prompt: one.weight for one in refined.refinement.arms[0].prompts}
+    prompts = {one.prompt: one.weight for one in refined.arms[0].prompts}
     heaviest = max(prompts, key=prompts.get)
     assert problem.value in heaviest
     assert problem.class_name in heaviest
@@ -61,7 +61,7 @@ def test_refine_model__the_planted_value_is_among_the_prompts(refined, colour_wo
 def test_refine_model__only_the_arms_that_are_asked_for(subject, images):
     found = refine_model(
         subject, images, RefineRequest(kinds=("colour",), debug_weight=0.1, arms=("plain",))
-    ).refinement
+    )[0]
     assert [arm.arm for arm in found.arms] == ["refine", "plain"]
     assert found.arms[0].p_against_random is None
 
@@ -71,7 +71,7 @@ def test_refine_model__arms_on_request(subject, images):
     request = RefineRequest(
         debug_weight=0.2, arms=("random", "directions", "easy", "cutmix-pixels")
     )
-    found = refine_model(subject, images, request).refinement
+    found = refine_model(subject, images, request)[0]
     arms = {arm.arm: arm for arm in found.arms}
     assert [*arms] == ["refine", "random", "directions", "easy"]
     assert arms["easy"].n_images == arms["random"].n_images
@@ -87,7 +87,7 @@ def test_refine_model__held_out_and_test_labels_change_nothing_but_the_figures(
 ):
     """Other held-out and test samples: the same names, prompts, weight and layer."""
     request = RefineRequest(arms=())
-    whole = refine_model(subject, images, request)
+    whole, _ = refine_model(subject, images, request)
     few = Subject(
         name=subject.name,
         bench=subject.bench,
@@ -95,17 +95,17 @@ def test_refine_model__held_out_and_test_labels_change_nothing_but_the_figures(
         seed=subject.seed,
         held_out=subject.held_out.only(subject.held_out.rows[::3]),
     )
-    again = refine_model(few, images, request)
-    assert again.refinement.names == whole.refinement.names
-    assert again.refinement.arms[0].prompts == whole.refinement.arms[0].prompts
-    assert again.refinement.arms[0].share == whole.refinement.arms[0].share > 0.0
+    again, _ = refine_model(few, images, request)
+    assert again.names == whole.names
+    assert again.arms[0].prompts == whole.arms[0].prompts
+    assert again.arms[0].share == whole.arms[0].share > 0.0
     assert np.array_equal(again.head.weights, whole.head.weights)
-    assert again.refinement.arms[0].held_out.total < whole.refinement.arms[0].held_out.total
+    assert again.arms[0].held_out.total < whole.arms[0].held_out.total
 
 
 def test_refine_model__without_a_weight_all_arms_go_as_far(subject, images):
     request = RefineRequest(kinds=("colour",), arms=("random", "cutmix", "plain"))
-    arms = refine_model(subject, images, request).refinement.arms
+    arms = refine_model(subject, images, request)[0].arms
     assert {arm.share for arm in arms} == {arms[0].share}
     assert [arm.debug_weight for arm in arms] == [0.5, 0.5, 0.5, 0.0]
     assert 0.0 < arms[0].share < 1.0
@@ -134,7 +134,7 @@ def test_refine_model__an_arm_that_cannot_be_drawn_becomes_a_note(subject, image
         subject,
         Bare(),
         RefineRequest(kinds=("colour",), debug_weight=0.1, arms=("random", "plain")),
-    ).refinement
+    )[0]
     assert [arm.arm for arm in found.arms] == ["refine", "plain"]
     assert any(note.startswith("random: ") for note in found.notes)
 
@@ -179,7 +179,7 @@ def test_refine_model__arms_are_matched_on_images_that_are_used(subject, images)
             return found[::4] if prompt.text.count(" ") == 4 else found
 
     request = RefineRequest(kinds=("colour",), debug_weight=0.1, arms=("random",))
-    refined, random = refine_model(subject, Choosy(), request).refinement.arms
+    refined, random = refine_model(subject, Choosy(), request)[0].arms
     assert random.n_images == refined.n_images
     assert sum(one.n_asked for one in random.prompts) == 4 * sum(
         one.n_asked for one in refined.prompts
@@ -196,7 +196,7 @@ def test_refine_model__an_arm_that_stays_short_says_so(subject, images):
             return found[::10] if prompt.text.count(" ") == 4 else found
 
     request = RefineRequest(kinds=("colour",), debug_weight=0.1, arms=("random",))
-    found = refine_model(subject, Choosier(), request).refinement
+    found = refine_model(subject, Choosier(), request)[0]
     refined, random = found.arms
     short = refined.n_images - random.n_images
     assert short > 0

@@ -46,29 +46,28 @@ def _planned(scenes, **assistants):
 
 
 def test_planned_attributes__built_in_without_anybody_to_ask(scenes):
-    found = _planned(scenes)
-    assert len(found.attributes) >= 10
-    assert {attribute.source for attribute in found.attributes} == {"built-in"}
-    assert found.notes == ()
+    attributes, notes = _planned(scenes)
+    assert len(attributes) >= 10
+    assert {attribute.source for attribute in attributes} == {"built-in"}
+    assert notes == []
 
 
 def test_planned_attributes__names_of_a_language_model_and_values_of_an_answerer(scenes, answers):
-    found = _planned(scenes, propose=_propose, answers=answers)
+    attributes, _notes = _planned(scenes, propose=_propose, answers=answers)
     values = {
-        attribute.name: {value.value for value in attribute.values}
-        for attribute in found.attributes
+        attribute.name: {value.value for value in attribute.values} for attribute in attributes
     }
     assert set(values) == {"colour", "background", "lighting"}
     assert all(values[name] == set(FACTORS[name]) for name in values)
-    assert {attribute.source for attribute in found.attributes} == {"proposed"}
-    assert {attribute.question for attribute in found.attributes} >= {"What colour is it?"}
+    assert {attribute.source for attribute in attributes} == {"proposed"}
+    assert {attribute.question for attribute in attributes} >= {"What colour is it?"}
 
 
 def test_planned_attributes__values_of_a_language_model_without_an_answerer(scenes):
-    found = _planned(
+    attributes, _notes = _planned(
         scenes, propose=lambda prompt, schema: {"attributes": ["mood"], "values": ["calm", "wild"]}
     )
-    assert [(each.name, [value.value for value in each.values]) for each in found.attributes] == [
+    assert [(each.name, [value.value for value in each.values]) for each in attributes] == [
         ("mood", ["calm", "wild"])
     ]
 
@@ -107,7 +106,7 @@ def test_planned_attributes__a_value_that_one_evaluation_image_has__is_kept():
 
     values = {
         value.value
-        for attribute in _planned(world, answers=answers).attributes
+        for attribute in _planned(world, answers=answers)[0]
         if attribute.name == "colour"
         for value in attribute.values
     }
@@ -131,9 +130,9 @@ def test_planned_attributes__predictions_and_labels_play_no_part(scenes, answers
 def test_planned_attributes__garbage_of_a_language_model_gives_the_built_in_ones_and_a_note(
     scenes, answer
 ):
-    found = _planned(scenes, propose=lambda _prompt, _schema: answer)
-    assert {attribute.source for attribute in found.attributes} == {"built-in"}
-    assert found.notes[0].startswith(
+    attributes, notes = _planned(scenes, propose=lambda _prompt, _schema: answer)
+    assert {attribute.source for attribute in attributes} == {"built-in"}
+    assert notes[0].startswith(
         "The language model proposed no attributes, so the built-in ones are used: The language model"
     )
 
@@ -142,12 +141,12 @@ def test_planned_attributes__a_language_model_that_never_answers(scenes):
     def timeout(_prompt, _schema):
         raise UnavailableError("No answer within 60 s.")
 
-    found = _planned(scenes, propose=timeout)
-    assert {attribute.source for attribute in found.attributes} == {"built-in"}
-    assert found.notes == (
+    attributes, notes = _planned(scenes, propose=timeout)
+    assert {attribute.source for attribute in attributes} == {"built-in"}
+    assert notes == [
         "The language model proposed no attributes, so the built-in ones are used: No answer within 60 s. "
         + ASK_AGAIN,
-    )
+    ]
 
 
 def test_planned_attributes__an_answerer_that_fails_is_asked_once(scenes):
@@ -157,28 +156,26 @@ def test_planned_attributes__an_answerer_that_fails_is_asked_once(scenes):
         asked.append(question)
         raise ModelError("Out of memory.")
 
-    found = _planned(scenes, answers=broken)
+    attributes, notes = _planned(scenes, answers=broken)
     assert len(asked) == 1
-    assert len(found.attributes) >= 10
-    assert found.notes == (
+    assert len(attributes) >= 10
+    assert notes == [
         "The question answerer failed and is not asked again: Out of memory. " + ASK_AGAIN,
-    )
+    ]
 
 
 def test_planned_attributes__answers_that_say_nothing(scenes):
-    found = _planned(scenes, answers=lambda rows, _question: ["unknown"] * len(rows))
-    assert len(found.attributes) == len(found.notes) >= 10
-    assert "has its built-in values: none of" in found.notes[0]
+    attributes, notes = _planned(scenes, answers=lambda rows, _question: ["unknown"] * len(rows))
+    assert len(attributes) == len(notes) >= 10
+    assert "has its built-in values: none of" in notes[0]
 
 
 def test_planned_attributes__proposed_attribute_whose_values_are_classes(scenes, answers):
-    found = _planned(
+    attributes, notes = _planned(
         scenes, propose=lambda _prompt, _schema: {"attributes": ["kind", "colour"]}, answers=answers
     )
-    assert [attribute.name for attribute in found.attributes] == ["colour"]
-    assert found.notes == (
-        "The attribute 'kind' is left out: its values are the classes themselves.",
-    )
+    assert [attribute.name for attribute in attributes] == ["colour"]
+    assert notes == ("The attribute 'kind' is left out: its values are the classes themselves.",)
 
 
 def test_planned_attributes__embeddings_without_numbers(scenes):
@@ -191,7 +188,7 @@ def test_planned_attributes__embeddings_without_numbers(scenes):
     assistants = Assistants(
         embed_texts=phrase_embeddings, answers=lambda rows, _question: [""] * len(rows)
     )
-    found = planned_attributes(
+    attributes, _notes = planned_attributes(
         replace(samples, spaces=empty), assistants, SETTINGS, samples.reference_rows
     )
-    assert len(found.attributes) >= 10
+    assert len(attributes) >= 10

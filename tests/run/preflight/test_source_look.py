@@ -1,3 +1,4 @@
+import pytest
 from PIL import Image
 from preflight.worlds import write_images
 
@@ -33,24 +34,17 @@ def test_read_labelled_images__as_many_of_every_class_and_broken_ones_left_out(
     source = _source(tmp_path, n_samples={"train": 40, "validation": 6})
     (tmp_path / "validation-0000.png").write_bytes(b"")
     drawn = read_labelled_images(look_at_source(source), default_split="", image_side=32)
-    assert sum(drawn.is_training) == 8
-    assert len(drawn.images) == 8 + 5
-    seen = [
-        label
-        for label, is_training in zip(drawn.labels, drawn.is_training, strict=True)
-        if is_training
-    ]
+    seen = [label for _, label, is_training in drawn if is_training]
+    assert len(drawn) == 8 + 5
     assert sorted(seen) == sorted(["brick", "copper", "forest", "lemon"] * 2)
 
 
-def test_read_labelled_images__default_split_is_that_of_samples_without_one(tmp_path):
-    source = _source(tmp_path, n_samples={"": 12})
-    assert not any(
-        read_labelled_images(look_at_source(source), default_split="", image_side=32).is_training
-    )
-    look = look_at_source(source, "train")
-    assert look.n_of(Split.TRAIN) == 12
-    assert all(read_labelled_images(look, default_split="train", image_side=32).is_training)
+@pytest.mark.parametrize("split", ["", "train"])
+def test_read_labelled_images__default_split_is_that_of_samples_without_one(tmp_path, split):
+    look = look_at_source(_source(tmp_path, n_samples={"": 12}), split)
+    drawn = read_labelled_images(look, default_split=split, image_side=32)
+    assert look.n_of(Split.TRAIN) == (12 if split else 0)
+    assert {is_training for _, _, is_training in drawn} == {bool(split)}
 
 
 def test_read_labelled_images__large_ones_are_kept_small(tmp_path):
@@ -61,7 +55,7 @@ def test_read_labelled_images__large_ones_are_kept_small(tmp_path):
     sizes = {
         side: {
             image.size
-            for image in read_labelled_images(look, default_split="", image_side=side).images
+            for image, _, _ in read_labelled_images(look, default_split="", image_side=side)
         }
         for side in (32, 100, None)
     }

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 from PIL import Image
+from pydantic import JsonValue
 
 from weakspot.core.arrays import FloatArray, child_seed
 from weakspot.core.dataset import Split
@@ -26,14 +27,14 @@ from weakspot.generate.service import GeneratorService, confirm_cost, service_fo
 from weakspot.project.collective import Family, FamilyMember, project_name, refuse_unrepairable
 from weakspot.project.project import Project
 from weakspot.project.refine.refinement import FamilyRefinement, refine_family, refine_model
-from weakspot.project.refine.request import Prompt, RefineInputs, Refinement, RefineRequest
+from weakspot.project.refine.request import GeneratedPrompt, Prompt, Refinement, RefineRequest
 from weakspot.project.refine.training import Subject
 from weakspot.repair.bench import RepairBench
 from weakspot.repair.collective import FamilyType
 from weakspot.run.classification import checked_output, reads_embeddings
 from weakspot.run.embedding import KnowsEmbeddings
 from weakspot.run.preparation import FEATURES, Prepared
-from weakspot.run.settings import GeneratorSettings
+from weakspot.run.settings import Settings
 from weakspot.run.stage_clock import command_line, library_versions
 from weakspot.store.array_files import folder_name
 from weakspot.store.embeddings import EmbeddingCache, KeyedRows
@@ -117,27 +118,13 @@ class ClassifierFeatures:
         )
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class GenerationTerms:
-    """On what terms images are generated.
-
-    Args:
-        generator: words to images.
-        settings: section `generator`, for what it may cost.
-        seed: of the project.
-    """
-
-    generator: ImageGenerator
-    settings: GeneratorSettings
-    seed: int
-
-
 class ProjectImages:
     """Images from a service for the classifiers of one or more projects.
 
     Args:
         service: generates, keeps and quality checks.
-        terms: the generator behind it, what it may cost, and the seed.
+        generator: the one behind it.
+        settings: of the project: what generating may cost, and the seed.
         models: what every classifier makes of images, by project name.
         measured: ids of samples that are measured on; no image may be composed from one of them.
     """
@@ -145,12 +132,13 @@ class ProjectImages:
     def __init__(
         self,
         service: GeneratorService,
-        terms: GenerationTerms,
+        generator: ImageGenerator,
+        settings: Settings,
         models: Mapping[str, ClassifierFeatures],
         measured: frozenset[str] = frozenset(),
     ) -> None:
         self._service = service
-        self._terms = terms
+        self._generator, self._settings = generator, settings
         self._models = models
         self._measured = measured
         self._generated: dict[Prompt, list[GenerationResult]] = {}
@@ -162,7 +150,7 @@ class ProjectImages:
     def refusals(self, prompts: Sequence[Prompt]) -> Mapping[Prompt, RefusedPromptError]:
         """Return the prompts that cannot be generated: the first image of each is generated, which is kept like all others."""
         wanted = list(dict.fromkeys(prompts))
-        confirm_cost(self._terms.generator, len(wanted), self._terms.settings)
+        confirm_cost(self._generator, len(wanted), self._settings.generator)
         try:
             self._service.generate(
                 [request for prompt in wanted for request in self._requests(prompt, 1)]
@@ -175,12 +163,11 @@ class ProjectImages:
 
     def cannot_draw(self, prompts: Sequence[Prompt]) -> frozenset[Prompt]:
         """Return the prompts that the generator says it cannot draw."""
-        generator = self._terms.generator
         found = set()
-        if isinstance(generator, ChecksPrompts):
+        if isinstance(self._generator, ChecksPrompts):
             for prompt in prompts:
                 try:
-                    generator.check_prompt(prompt.text)
+                    self._generator.check_prompt(prompt.text)
                 except RefusedPromptError:
                     found.add(prompt)
         return frozenset(found)
@@ -193,7 +180,7 @@ class ProjectImages:
             DataError: if an image was composed from a sample that is measured on.
         """
         requests = {prompt: self._requests(prompt, n_images) for prompt, n_images in wanted.items()}
-        confirm_cost(self._terms.generator, sum(wanted.values()), self._terms.settings)
+        confirm_cost(self._generator, sum(wanted.values()), self._settings.generator)
         every = iter(
             self._service.generate([request for own in requests.values() for request in own])
         )
@@ -240,13 +227,13 @@ class ProjectImages:
 
     @cached_property
     def _seeds(self) -> SeedSeries:
-        terms = self._terms
+        seed = self._settings.seed
         return SeedSeries(
-            terms.generator,
+            self._generator,
             lambda class_name, prompt, place: (
-                child_seed(terms.seed, "refine", class_name, prompt, str(place)) % MAX_SEEDS
+                child_seed(seed, "refine", class_name, prompt, str(place)) % MAX_SEEDS
             ),
-            least=terms.settings.least_parents,
+            least=self._settings.generator.least_parents,
         )
 
     def _refusal(self, prompt: Prompt) -> RefusedPromptError | None:
@@ -337,14 +324,12 @@ def refine_project(
     started = _now()
     member = _member(project)
     with _store([project], [member], generator, progress) as images:
-        model = refine_model(Subject.of(member), images, asked, progress=progress)
-        shown = _shown(
-            images, [(one.class_name, one.prompt) for one in model.refinement.arms[0].prompts]
-        )
+        refinement, head = refine_model(Subject.of(member), images, asked, progress=progress)
+        shown = _shown(images, refinement.arms[0].prompts)
     made_from = _made_from([project], [member], images, asked, started)
     return RefinedProject(
-        refinement=model.refinement.model_copy(update={"made_from": made_from}),
-        head=model.head,
+        refinement=refinement.model_copy(update={"made_from": made_from}),
+        head=head,
         class_names=member.dataset.class_names,
         shown=shown,
     )
@@ -379,12 +364,12 @@ def refine_projects(
     members = [_member(project) for project in projects]
     family = Family.of(members)
     with _store(projects, members, generator, progress) as images:
-        refined = refine_family(family, images, asked, source=chosen, progress=progress)
-        shown = _shown(images, [(one.class_name, one.prompt) for one in refined.refinement.prompts])
+        refinement, heads = refine_family(family, images, asked, source=chosen, progress=progress)
+        shown = _shown(images, refinement.prompts)
     made_from = _made_from(projects, members, images, asked, started)
     return RefinedProjects(
-        refinement=refined.refinement.model_copy(update={"made_from": made_from}),
-        heads=refined.heads,
+        refinement=refinement.model_copy(update={"made_from": made_from}),
+        heads=heads,
         class_names={member.name: member.dataset.class_names for member in members},
         shown=shown,
     )
@@ -437,11 +422,8 @@ def _store(
             member.name: ClassifierFeatures(member.bench.prepared, project.store.generated)
             for project, member in zip(projects, members, strict=True)
         }
-        terms = GenerationTerms(
-            generator=image_generator, settings=first.settings.generator, seed=first.settings.seed
-        )
         measured = frozenset().union(*[measured_ids(member.bench.prepared) for member in members])
-        images = ProjectImages(service, terms, models, measured)
+        images = ProjectImages(service, image_generator, first.settings, models, measured)
         try:
             yield images
         finally:
@@ -449,9 +431,11 @@ def _store(
 
 
 def _shown(
-    images: ProjectImages, prompts: Sequence[tuple[str, str]]
+    images: ProjectImages, prompts: Sequence[GeneratedPrompt]
 ) -> dict[str, list[Image.Image]]:
-    return {text: images.shown(Prompt(class_name, text), MAX_SHOWN) for class_name, text in prompts}
+    return {
+        one.prompt: images.shown(Prompt(one.class_name, one.prompt), MAX_SHOWN) for one in prompts
+    }
 
 
 def _made_from(
@@ -460,18 +444,21 @@ def _made_from(
     images: ProjectImages,
     request: RefineRequest,
     started: str,
-) -> RefineInputs:
+) -> dict[str, JsonValue]:
+    """Return what a refinement was made from: when and by which command, with which libraries, samples, models and request."""
     first = projects[0].settings
-    return RefineInputs(
-        started=started,
-        command=command_line(),
-        seed=first.seed,
-        versions=library_versions(),
-        inputs={member.name: member.bench.prepared.inputs for member in members},
-        generator_id=images.generator_id,
-        request=json.loads(json.dumps(asdict(request))),
-        criterion=describe_criterion(first.failure.criterion()),
-    )
+    content = {
+        "started": started,
+        "command": command_line(),
+        "seed": first.seed,
+        "versions": library_versions(),
+        "inputs": {member.name: member.bench.prepared.inputs for member in members},
+        "generator_id": images.generator_id,
+        "request": asdict(request),
+        "criterion": describe_criterion(first.failure.criterion()),
+    }
+    made_from: dict[str, JsonValue] = json.loads(json.dumps(content))
+    return made_from
 
 
 def _now() -> str:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from math import ceil
 
@@ -19,7 +19,6 @@ from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
 from weakspot.project.collective import Family
 from weakspot.project.refine.request import (
-    ChecksValues,
     Images,
     NamedFailures,
     Prompt,
@@ -37,21 +36,13 @@ EVERY = 10_000
 LOOKED_AT, SHOWN = ("n_seed", "n_right"), ("n_failures", "n_right_shown")
 
 
-@dataclass(frozen=True, kw_only=True)
-class SeedNames:
-    """What the seed failures of one model show.
-
-    Args:
-        names: every value that at least one of them shows, within class and kind those first that set failures apart.
-        notes: why nothing is said of a class.
-    """
-
-    names: tuple[NamedFailures, ...]
-    notes: tuple[str, ...]
-
-
-def seed_names(subject: Subject, request: RefineRequest, images: Images | None = None) -> SeedNames:
+def seed_names(
+    subject: Subject, request: RefineRequest, images: Images | None = None
+) -> tuple[tuple[NamedFailures, ...], list[str]]:
     """Propose values for every class, and put each failure of the discovery half to the nearest caption.
+
+    Returns every value that at least one of them shows, within class and kind those first that set failures apart; and notes on
+    classes of which nothing is said.
 
     Values come from the language model of the project, or from the built-in list; of the latter only those that the generator says
     it can draw, so that a failure is never put to a value that nothing can be trained on. A failure that is nearer to the plain
@@ -88,12 +79,13 @@ def seed_names(subject: Subject, request: RefineRequest, images: Images | None =
         _named(one, n_right[one.class_name]) for one in found.slices if one.side is not Side.ABSENT
     ]
     notes = [f"{note.class_name}: {note.note}" for note in found.notes]
-    return SeedNames(names=tuple(pooled_names([names])), notes=tuple(dict.fromkeys(notes)))
+    return tuple(pooled_names([names])), list(dict.fromkeys(notes))
 
 
 def _drawable(kind: str, subject: Subject, images: Images) -> tuple[str, ...]:
     """Return the built-in values of a kind that the generator can draw of some class; none if it cannot say without drawing."""
-    if not isinstance(images, ChecksValues):
+    cannot_draw = getattr(images, "cannot_draw", None)
+    if cannot_draw is None:
         return ()
     axis = uncommon_axes()[kind]
     found: dict[str, None] = {}
@@ -102,7 +94,7 @@ def _drawable(kind: str, subject: Subject, images: Images) -> tuple[str, ...]:
             value: Prompt(name, axis.caption(noun_of(name), value).phrase)
             for value in axis.values_for(name, most=EVERY)
         }
-        refused = images.cannot_draw(list(prompts.values()))
+        refused = cannot_draw(list(prompts.values()))
         found |= dict.fromkeys(value for value, one in prompts.items() if one not in refused)
     return tuple(found)
 
@@ -213,7 +205,7 @@ def _values(subject: Subject, shared: set[str], request: RefineRequest) -> tuple
     is_kept = [name not in left_out for name in subject.dataset.sample_ids(seed.rows)]
     only = replace(subject, seed=seed.only(seed.rows[np.array(is_kept, dtype=np.bool_)]))
     counted: Counter[tuple[str, str]] = Counter()
-    for one in seed_names(only, request).names:
+    for one in seed_names(only, request)[0]:
         counted[(one.kind, one.value)] += one.n_failures
     order = sorted(counted, key=lambda key: (key[0], -counted[key], key[1]))
     return tuple(
@@ -226,17 +218,8 @@ METHOD = "directions"
 MAX_SHOWN = 5
 
 
-@dataclass(frozen=True, kw_only=True)
-class PossiblePrompts:
-    """Prompts that a generator can generate.
-
-    Args:
-        groups: of every group given, the first ones that it can generate.
-        refused: those that it was asked for and cannot.
-    """
-
-    groups: tuple[tuple[Prompt, ...], ...]
-    refused: Mapping[Prompt, RefusedPromptError]
+PossiblePrompts = tuple[tuple[tuple[Prompt, ...], ...], dict[Prompt, RefusedPromptError]]
+"""Of every group of prompts the first ones that a generator can generate, and those that it was asked for and cannot."""
 
 
 def possible_prompts(
@@ -257,7 +240,7 @@ def possible_prompts(
         )
         new = list(dict.fromkeys(one for group in groups for one in group if one not in asked))
         if not new:
-            return PossiblePrompts(groups=groups, refused=refused)
+            return groups, refused
         asked.update(new)
         refused.update(images.refusals(new))
 
@@ -292,23 +275,23 @@ def refine_prompts(
         tuple(Prompt(one.class_name, sentence(one.phrase)) for one in own)
         for own in by_class_and_kind(telling)
     ]
-    found = possible_prompts(ranked, request.n_names, images)
-    if not any(found.groups):
-        first = next(iter(found.refused.values()))
+    groups, refused = possible_prompts(ranked, request.n_names, images)
+    if not any(groups):
+        first = next(iter(refused.values()))
         raise RefusedPromptError(
-            f"The image generator can generate none of the {len(found.refused)} values that failures show.",
-            given=[prompt.text for prompt in found.refused][:MAX_SHOWN],
+            f"The image generator can generate none of the {len(refused)} values that failures show.",
+            given=[prompt.text for prompt in refused][:MAX_SHOWN],
             fix=first.fix or first.what,
         )
     counts = {Prompt(one.class_name, sentence(one.phrase)): one.excess for one in telling}
-    chosen = dict.fromkeys(prompt for group in found.groups for prompt in group)
+    chosen = dict.fromkeys(prompt for group in groups for prompt in group)
     wanted = [
         Wanted(
             prompt=prompt, n_images=request.n_images(ceil(counts[prompt])), weight=counts[prompt]
         )
         for prompt in chosen
     ]
-    return tuple(wanted), _refusal_notes(telling, chosen, found.refused)
+    return tuple(wanted), _refusal_notes(telling, chosen, refused)
 
 
 def sentence(phrase: str) -> str:
@@ -377,9 +360,9 @@ def predefined_prompts(
                 for place in order
             ]
             ranked.append([Prompt(class_name, sentence(caption.phrase)) for caption in captions])
-    found = possible_prompts(ranked, request.n_names, images)
+    groups, _ = possible_prompts(ranked, request.n_names, images)
     texts = {
-        name: [one.text for group in found.groups for one in group if one.class_name == name]
+        name: [one.text for group in groups for one in group if one.class_name == name]
         for name in classes
     }
     return instead(wanted, texts), _bare_note(texts)
@@ -423,7 +406,7 @@ def directions_prompts(
         raise NotEnoughDataError(
             "The method directions names no slice of these classes.", given=classes
         )
-    groups = possible_prompts(ranked, n_names, images).groups
+    groups, _ = possible_prompts(ranked, n_names, images)
     texts = {name: [one.text for one in group] for name, group in zip(classes, groups, strict=True)}
     return instead(wanted, texts), _bare_note(texts)
 

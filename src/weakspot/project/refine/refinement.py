@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from pydantic import JsonValue
 
 from weakspot.core.errors import ConfigError, NotEnoughDataError, RefusedPromptError
 from weakspot.core.evidence import Share
@@ -13,7 +14,6 @@ from weakspot.core.run import StageProgress, no_stage_progress
 from weakspot.project.collective import Family
 from weakspot.project.refine.prompts import (
     ARM_OBSTACLES,
-    SeedNames,
     SharedFailures,
     directions_prompts,
     pooled_names,
@@ -37,7 +37,6 @@ from weakspot.project.refine.request import (
     NamedFailures,
     Prompt,
     RefinedArm,
-    RefineInputs,
     Refinement,
     RefineRequest,
     Wanted,
@@ -82,24 +81,11 @@ UNDRAWN = (CUTMIX, CUTMIX_PIXELS, PLAIN)
 """Arms for which nothing is generated."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class RefinedModel:
-    """A refined classifier.
-
-    Args:
-        refinement: all figures.
-        head: its last layer after the refinement.
-    """
-
-    refinement: Refinement
-    head: Head
-
-
 @dataclass(kw_only=True, eq=False)
 class _Plan:
-    """What every arm generates, and why some arms are not there."""
+    """What seed failures show, what every arm generates, and why some arms are not there."""
 
-    seed: SeedNames
+    names: tuple[NamedFailures, ...]
     wanted: dict[str, tuple[Wanted, ...]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
@@ -120,8 +106,10 @@ def refine_model(
     request: RefineRequest,
     *,
     progress: StageProgress = no_stage_progress,
-) -> RefinedModel:
+) -> tuple[Refinement, Head]:
     """Refine one classifier, beside the arms that are asked for; one that cannot work here becomes a note.
+
+    Returns all figures, and the last layer after the refinement.
 
     Seed failures choose values, prompts and, unless it is given, the weight of generated images; held-out failures and test
     samples choose nothing.
@@ -149,13 +137,13 @@ def refine_model(
     measured = {name: CorrectMask.of(subject, arm.head) for name, arm in arms.items()}
     refinement = Refinement(
         name=subject.name,
-        names=plan.seed.names,
+        names=plan.names,
         arms=tuple(_record(name, arms[name], measured) for name in arms),
         measured_on=subject.uses(),
         rejected=images.rejected(),
-        notes=tuple(dict.fromkeys([*plan.seed.notes, *plan.notes])),
+        notes=tuple(dict.fromkeys(plan.notes)),
     )
-    return RefinedModel(refinement=refinement, head=arms[REFINE].head.head)
+    return refinement, arms[REFINE].head.head
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -169,8 +157,9 @@ class _Arm:
 
 
 def _plan(subject: Subject, images: Images, request: RefineRequest) -> _Plan:
-    plan = _Plan(seed=seed_names(subject, request, images))
-    plan.wanted[REFINE], notes = refine_prompts(plan.seed.names, request, images)
+    names, notes = seed_names(subject, request, images)
+    plan = _Plan(names=names, notes=list(notes))
+    plan.wanted[REFINE], notes = refine_prompts(names, request, images)
     plan.notes += notes
     for name in (RANDOM, PREDEFINED, DIRECTIONS, EASY):
         if name in request.arms:
@@ -352,29 +341,7 @@ class FamilyRefinement(Record):
     rejected: dict[str, int]
     common: SharedFailures | None = None
     notes: tuple[str, ...] = ()
-    made_from: RefineInputs | None = None
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class RefinedFamily:
-    """A refined family.
-
-    Args:
-        refinement: all figures.
-        heads: the last layer of every model after the collective refinement.
-    """
-
-    refinement: FamilyRefinement
-    heads: Mapping[str, Head]
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Sets:
-    """What is generated: for every model by itself, for all together, and from mere names in place of the latter."""
-
-    own: Mapping[str, tuple[Wanted, ...]]
-    collective: tuple[Wanted, ...]
-    random: tuple[Wanted, ...]
+    made_from: dict[str, JsonValue] | None = None
 
 
 def refine_family(
@@ -384,8 +351,10 @@ def refine_family(
     *,
     source: str | None = None,
     progress: StageProgress = no_stage_progress,
-) -> RefinedFamily:
+) -> tuple[FamilyRefinement, dict[str, Head]]:
     """Refine all models of a family with one set of images, beside each one's own.
+
+    Returns all figures, and the last layer of every model after the collective refinement.
 
     Args:
         family: the models.
@@ -401,25 +370,18 @@ def refine_family(
     """
     _refuse(family, source)
     subjects = subjects_of(family)
-    counted = {subject.name: seed_names(subject, request, images) for subject in subjects}
-    names = pooled_names(
-        [counted[subject.name].names for subject in subjects if source in (None, subject.name)]
-    )
+    counted = {subject.name: seed_names(subject, request, images)[0] for subject in subjects}
+    names = pooled_names(own for name, own in counted.items() if source in (None, name))
     collective, notes = refine_prompts(names, request, images)
-    sets = _Sets(
-        own={subject.name: _own(counted[subject.name], request, images) for subject in subjects},
-        collective=collective,
-        random=random_prompts(collective, images),
-    )
-    images.generate(
-        most_wanted(
-            [*sets.collective, *sets.random, *(one for own in sets.own.values() for one in own)]
-        )
-    )
+    own = {name: _own(shown, request, images) for name, shown in counted.items()}
+    random = random_prompts(collective, images)
+    every = [one for wanted in (collective, random, *own.values()) for one in wanted]
+    images.generate(most_wanted(every))
     models: list[tuple[RefinedMember, Head, tuple[GeneratedPrompt, ...]]] = []
     for number, subject in enumerate(subjects):
         progress("models", number, len(subjects))
-        models.append(_refine(subject, sets, images, request, is_source=subject.name == source))
+        sets = own[subject.name], collective, random
+        models.append(_refine(subject, *sets, images, request, is_source=subject.name == source))
     progress("models", len(subjects), len(subjects))
     judged = [model for model, _, _ in models if source is None or model.name != source]
     refinement = FamilyRefinement(
@@ -437,9 +399,7 @@ def refine_family(
         common=shared_failures(family, subjects, request),
         notes=(*notes, *family.notes()),
     )
-    return RefinedFamily(
-        refinement=refinement, heads={model.name: head for model, head, _ in models}
-    )
+    return refinement, {model.name: head for model, head, _ in models}
 
 
 def _refuse(family: Family, source: str | None) -> None:
@@ -454,39 +414,40 @@ def _refuse(family: Family, source: str | None) -> None:
         )
 
 
-def _own(counted: SeedNames, request: RefineRequest, images: Images) -> tuple[Wanted, ...]:
+def _own(
+    names: Sequence[NamedFailures], request: RefineRequest, images: Images
+) -> tuple[Wanted, ...]:
     """Return what a model's own failures ask for; nothing where they show no value that can be generated."""
     try:
-        return refine_prompts(counted.names, request, images)[0]
+        return refine_prompts(names, request, images)[0]
     except (NotEnoughDataError, RefusedPromptError):
         return ()
 
 
 def _refine(
-    subject: Subject, sets: _Sets, images: Images, request: RefineRequest, *, is_source: bool
+    subject: Subject,
+    wanted: tuple[Wanted, ...],
+    of_all: tuple[Wanted, ...],
+    of_mere_names: tuple[Wanted, ...],
+    images: Images,
+    request: RefineRequest,
+    *,
+    is_source: bool,
 ) -> tuple[RefinedMember, Head, tuple[GeneratedPrompt, ...]]:
-    together = added_images(subject, sets.collective, images)
+    """Return a model refined with its own images, with those of all models, and from mere names in place of the latter."""
+    together = added_images(subject, of_all, images)
     collective = chosen_head(subject, together, request)
-    random = refined_head(subject, added_images(subject, sets.random, images), collective.step)
-    wanted = sets.own[subject.name]
+    random = refined_head(subject, added_images(subject, of_mere_names, images), collective.step)
     own = added_images(subject, wanted, images) if wanted else None
     individual = (
         chosen_head(subject, own, request)
         if own is not None
         else refined_head(subject, None, collective.step)
     )
-    notes = (
-        []
-        if wanted
-        else [
-            "Its own failures show nothing that can be generated; its own refinement is retraining alone."
-        ]
-    )
-    notes += (
-        ["The set is this model's own, so that its two refinements are the same."]
-        if is_source
-        else []
-    )
+    notes = {
+        "Its own failures show nothing that can be generated; its own refinement is retraining alone.": not wanted,
+        "The set is this model's own, so that its two refinements are the same.": is_source,
+    }
     model = RefinedMember(
         name=subject.name,
         n_own=sum(own.n_kept) if own is not None else 0,
@@ -496,9 +457,9 @@ def _refine(
         own_share=individual.step.share,
         collective_share=collective.step.share,
         figures=_figures(subject, individual, collective, random),
-        notes=tuple(notes),
+        notes=tuple(note for note, holds in notes.items() if holds),
     )
-    return model, collective.head, generated_prompts(sets.collective, together)
+    return model, collective.head, generated_prompts(of_all, together)
 
 
 def _figures(

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple, Protocol, runtime_checkable
+from typing import Annotated, NamedTuple, Protocol
 
 from PIL import Image
 from pydantic import Field, JsonValue
@@ -137,7 +137,11 @@ class Wanted:
 
 
 class Images(Protocol):
-    """A generator's images, each generated once for all arms and models. The first n of a prompt are always the same."""
+    """A generator's images, each generated once for all arms and models. The first n of a prompt are always the same.
+
+    Some can show classifiers other images too, `features_of(model, images)`, or say without drawing what cannot be drawn,
+    `cannot_draw(prompts)`.
+    """
 
     @property
     def generator_id(self) -> str:
@@ -157,22 +161,6 @@ class Images(Protocol):
 
     def rejected(self) -> dict[str, int]:
         """Return how many images each quality check rejected."""
-
-
-@runtime_checkable
-class SeesImages(Protocol):
-    """Images whose classifiers can be shown other ones, too."""
-
-    def features_of(self, model: str, images: Sequence[Image.Image]) -> FloatArray:
-        """Return a model's features [n, d] of any images."""
-
-
-@runtime_checkable
-class ChecksValues(Protocol):
-    """Images whose generator can say without drawing what it cannot draw."""
-
-    def cannot_draw(self, prompts: Sequence[Prompt]) -> frozenset[Prompt]:
-        """Return the prompts that it cannot draw; none if it cannot say."""
 
 
 RECORD_VERSION = 1
@@ -260,30 +248,6 @@ class RefinedArm(Record):
     p_against_random: float | None = None
 
 
-class RefineInputs(Record):
-    """What a refinement was made from, to be repeated or compared.
-
-    Args:
-        started: when.
-        command: what was typed.
-        seed: seed of the project.
-        versions: libraries.
-        inputs: ids of samples, classifier, encoder and language model, by project.
-        generator_id: who drew.
-        request: what was asked for.
-        criterion: what counts as a failure.
-    """
-
-    started: str
-    command: str
-    seed: int
-    versions: dict[str, str]
-    inputs: dict[str, dict[str, str]]
-    generator_id: str
-    request: dict[str, JsonValue]
-    criterion: str
-
-
 class Refinement(Record):
     """One classifier, refined beside its baselines.
 
@@ -294,7 +258,7 @@ class Refinement(Record):
         measured_on: test samples, discovery half (seed) and confirmation half (held-out).
         rejected: images that each quality check rejected.
         notes: what to know.
-        made_from: inputs and versions; None for what was not made from a project.
+        made_from: what it was made from, to be repeated or compared; None for what was not made from a project.
     """
 
     record_version: int = RECORD_VERSION
@@ -304,7 +268,7 @@ class Refinement(Record):
     measured_on: tuple[DataUse, ...]
     rejected: dict[str, int] = Field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    made_from: RefineInputs | None = None
+    made_from: dict[str, JsonValue] | None = None
 
     def arm(self, name: str) -> RefinedArm | None:
         return next((one for one in self.arms if one.arm == name), None)

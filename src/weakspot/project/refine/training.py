@@ -20,7 +20,7 @@ from weakspot.core.slices import DataUse
 from weakspot.data.images import decode_image
 from weakspot.data.locations import read_location
 from weakspot.project.collective import Family, FamilyMember
-from weakspot.project.refine.request import Images, RefineRequest, SeesImages, Wanted
+from weakspot.project.refine.request import Images, RefineRequest, Wanted
 from weakspot.repair.bench import RepairBench
 from weakspot.repair.predictions import Comparison, compare, is_measurable
 from weakspot.repair.training.trainer import HeadTrainer
@@ -29,22 +29,20 @@ from weakspot.run.preparation import FEATURES
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class MixedFeatures:
-    """Mixed samples in the form that a last layer is trained on.
-
-    A mixed sample has the labels of both its parents, each as much as that parent is in it. A cross-entropy is linear in its
-    target, so such a sample is the same as two rows with the same features, each with the labels of one parent and its share as
-    weight.
+class Added:
+    """Samples that are added to the training samples.
 
     Args:
-        features: [2n, d], those of a mixed sample twice.
-        targets: class codes [2n] or labels [2n, c] of the parents.
-        weights: how much of each parent is in it [2n]; the two of a mixed sample sum to one.
+        features: [n, d].
+        targets: class codes [n] or labels [n, c].
+        weights: [n], they sum to one.
+        n_kept: images of every prompt, in the order of what was wanted.
     """
 
     features: FloatArray
     targets: AnyArray
     weights: DoubleArray
+    n_kept: tuple[int, ...] = ()
 
 
 def mixed_features(
@@ -54,8 +52,12 @@ def mixed_features(
     n_mixed: int,
     random: np.random.Generator,
     concentration: float = 1.0,
-) -> MixedFeatures:
+) -> Added:
     """Return so many mixtures of two training samples each, drawn with replacement.
+
+    A mixed sample has the labels of both its parents, each as much as that parent is in it. A cross-entropy is linear in its
+    target, so such a sample is the same as two rows with the same features, each with the labels of one parent and its share as
+    weight: what is returned has the features of a mixed sample twice, and two weights of it that sum to one.
 
     Args:
         features: of the training samples [n, d].
@@ -81,24 +83,12 @@ def mixed_features(
     shares = random.beta(concentration, concentration, size=n_mixed)
     part = shares[:, None].astype(np.float32)
     mixed = part * features[first] + (1.0 - part) * features[second]
-    return MixedFeatures(
+    return Added(
         features=np.asarray(np.concatenate([mixed, mixed]), dtype=np.float32),
         targets=np.concatenate([targets[first], targets[second]]),
         weights=np.concatenate([shares, 1.0 - shares]),
+        n_kept=(n_mixed,),
     )
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class MixedImage:
-    """A mixed image.
-
-    Args:
-        image: as large as the first of the two.
-        share: how much of it is the first.
-    """
-
-    image: Image.Image
-    share: float
 
 
 def mixed_image(
@@ -107,8 +97,8 @@ def mixed_image(
     random: np.random.Generator,
     *,
     concentration: float = 1.0,
-) -> MixedImage:
-    """Return the first image with a rectangle of the second, at the same place of both.
+) -> tuple[Image.Image, float]:
+    """Return the first image with a rectangle of the second, at the same place of both, and how much of it is the first.
 
     After Yun and others, *CutMix: Regularization Strategy to Train Strong Classifiers with Localizable Features* (2019): the middle
     of the rectangle is anywhere in the image, so a part of it may lie outside; the share is that of what can be seen.
@@ -131,7 +121,7 @@ def mixed_image(
     if left < right and top < bottom:
         mixed.paste(second.convert("RGB").resize(first.size).crop(box), box)
     covered = max(right - left, 0) * max(bottom - top, 0)
-    return MixedImage(image=mixed, share=1.0 - covered / (width * height))
+    return mixed, 1.0 - covered / (width * height)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -227,23 +217,6 @@ class Step:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Added:
-    """Samples that are added to the training samples.
-
-    Args:
-        features: [n, d].
-        targets: class codes [n] or labels [n, c].
-        weights: [n], they sum to one.
-        n_kept: images of every prompt, in the order of what was wanted.
-    """
-
-    features: FloatArray
-    targets: AnyArray
-    weights: DoubleArray
-    n_kept: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
 class RefinedHead:
     """A retrained last layer.
 
@@ -325,12 +298,7 @@ def added_mixtures(subject: Subject, n_mixed: int) -> Added:
         n_mixed=n_mixed,
         random=random,
     )
-    return Added(
-        features=mixed.features,
-        targets=mixed.targets,
-        weights=mixed.weights / mixed.weights.sum(),
-        n_kept=(n_mixed,),
-    )
+    return replace(mixed, weights=mixed.weights / mixed.weights.sum())
 
 
 def added_mixed_images(subject: Subject, n_mixed: int, images: Images) -> Added:
@@ -342,7 +310,8 @@ def added_mixed_images(subject: Subject, n_mixed: int, images: Images) -> Added:
     dataset, rows = subject.dataset, subject.bench.material.labelled
     places = dataset.locations(rows)
     rows = rows[np.array([place is not None for place in places], dtype=np.bool_)]
-    if not len(rows) or not n_mixed or not isinstance(images, SeesImages):
+    features_of = getattr(images, "features_of", None)
+    if not len(rows) or not n_mixed or features_of is None:
         raise NotEnoughDataError("There are no training images that could be mixed and classified.")
     random = generator(subject.bench.settings.seed, "refine", "cutmix", "pixels")
     pairs = rows[random.integers(len(rows), size=(n_mixed, 2))]
@@ -350,9 +319,9 @@ def added_mixed_images(subject: Subject, n_mixed: int, images: Images) -> Added:
         mixed_image(_image(dataset, first), _image(dataset, second), random)
         for first, second in pairs.tolist()
     ]
-    features = images.features_of(subject.name, [one.image for one in mixed])
+    features = features_of(subject.name, [image for image, _ in mixed])
     targets = subject.bench.targets(pairs.T.reshape(-1))
-    shares = np.array([one.share for one in mixed])
+    shares = np.array([part for _, part in mixed])
     weights = np.concatenate([shares, 1.0 - shares])
     return Added(
         features=np.concatenate([features, features]),

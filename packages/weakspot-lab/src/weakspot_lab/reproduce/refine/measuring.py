@@ -47,7 +47,7 @@ def measure_family(context: Context, shape: NetworkShape) -> StepResult:
         "overlaps": [list(line) for line in together.overlaps()],
     }
     for kind, source in ((1, None), (2, family.members[-1].name)):
-        made = refine_family(together, family.images, refine_request(), source=source).refinement
+        made, _ = refine_family(together, family.images, refine_request(), source=source)
         found[f"collective {kind}"] = collective(made)
     return found
 
@@ -79,14 +79,14 @@ def measure_many(context: Context) -> StepResult:
     rows: list[JsonValue] = []
     for number in context.request.pick((2, 5, 10, 20, 40), (2, 4)):
         family, images = mixed_family(context, number)
-        made = refine_family(family, images, refine_request()).refinement
+        made, _ = refine_family(family, images, refine_request())
         rows.append({"n_models": len(family.members), **collective(made)})
     return {"rows": rows}
 
 
 def refined(member: FamilyMember, images: Images, request: RefineRequest) -> dict[str, JsonValue]:
     """Return what refinement and the arms beside it do to one network."""
-    found = refine_model(Subject.of(member), images, request).refinement
+    found, _ = refine_model(Subject.of(member), images, request)
     return {"name": member.name, "arms": arm_figures(found), "names": first_names(found)}
 
 
