@@ -115,11 +115,6 @@ def test_examine_machine__network_asked_and_silent(tmp_path, monkeypatch, quick)
     assert found["model hub"].found == "no known model cached; not reachable"
 
 
-def test_examine_machine__no_pip(tmp_path, monkeypatch, quick):
-    monkeypatch.setattr(doctor, "pip_command", lambda: None)
-    assert "ensurepip" in findings(tmp_path)["package index"].fix
-
-
 def test_examine_machine__project(tmp_path, quick):
     assert findings(tmp_path)["project"].state == "missing"
     (tmp_path / "weakspot.toml").write_text("seed = 3\n")

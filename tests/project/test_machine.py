@@ -1,17 +1,10 @@
 import sys
 
-import weakspot
 from weakspot.project.machine import (
     free_memory_bytes,
     import_problems,
-    installed_version,
     processor_name,
 )
-
-
-def test_installed_version__there_and_not_there():
-    assert installed_version("weakspot") == weakspot.__version__
-    assert installed_version("weakspot-nothing") is None
 
 
 def test_import_problems__survives_a_crash(tmp_path, monkeypatch):

@@ -1,4 +1,3 @@
-import json
 import shutil
 
 import numpy as np
@@ -70,26 +69,6 @@ def test_verify__slices_that_were_not_worth_words_before__get_them_when_confirme
     assert chosen
 
 
-def test_run__writes_the_report_as_the_command_does(project, record):
-    assert (project.folder / "report.html").is_file()
-    assert record.run_id in (project.folder / "report.html").read_text(encoding="utf-8")
-
-
-def test_run__record_shows_itself_in_one_line(record):
-    assert repr(record) == str(record)
-    assert len(repr(record)) < 200
-    assert record.run_id in repr(record)
-    assert "nothing is proven" in record.model_copy(update={"evidence": ()})._repr_html_()
-
-
-def test_run__predictions_equal_those_of_the_world(project, world):
-    samples = project.samples()
-    keys = samples.dataset.table.column("key").to_pylist()
-    assert len(keys) == len(world)
-    accuracy = np.mean(samples.dataset.predictions == samples.dataset.labels)
-    assert accuracy == pytest.approx(np.mean(world.dataset.predictions == world.dataset.labels))
-
-
 def test_run__second_time_repeats_no_work_and_gives_the_same_answer(
     project, record, world, manifest
 ):
@@ -114,14 +93,6 @@ def test_run__other_seed__buys_no_new_halves(world, manifest, tmp_path, record):
     }
 
 
-def test_report__three_files_with_the_same_facts(project, record):
-    html, markdown, facts = project.report(record.run_id)
-    assert html.name == "report.html"
-    assert record.run_id in html.read_text()
-    assert json.loads(facts.read_text())
-    assert markdown.read_text().startswith("#")
-
-
 def test_verify__refuses_slices_found_on_other_samples(project, record, world, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(project.folder, copy)
@@ -134,11 +105,6 @@ def test_verify__refuses_slices_found_on_other_samples(project, record, world, t
     )
     with pytest.raises(StoreError, match="found on other samples"):
         changed.verify(record.run_id)
-
-
-def test_verify__unknown_run(project, record):
-    with pytest.raises(StoreError, match="no run 'yesterday'"):
-        project.verify("yesterday")
 
 
 def test_discover__before_ingest(tmp_path):

@@ -40,13 +40,6 @@ def test_run__what_a_person_decides_meanwhile_is_kept(folder):
     assert project.run_record().decisions == (SAID,)
 
 
-def test_run_record__of_a_newer_state_on_disk(folder):
-    project = Project.open(folder)
-    record = project.run_record()
-    project.store.runs.save(record.model_copy(update={"decisions": (SAID,)}))
-    assert project.run_record(record.run_id).decisions == (SAID,)
-
-
 def test_run__steps_that_cannot_be_counted_say_that_they_are_under_way(folder):
     told = []
     Project.open(folder, progress=lambda *said: told.append(said)).run()

@@ -16,16 +16,14 @@ def test_curve_chart__both_ends_share_their_axes():
         [_name("green", ((10, 0.0), (40, 1.0)))], [_name("red", ((20, 0.5), (40, 0.5)))]
     )
     assert (chart.fewest, chart.most) == (10, 40)
-    assert [line.points for line in chart.lines] == [
+    assert [chart.points(name) for name, _ in chart.lines] == [
         "24.0,96.0 296.0,24.0",
         "160.0,60.0 296.0,60.0",
     ]
-    assert [(line.label, line.is_hard) for line in chart.lines] == [("green", True), ("red", False)]
-
-
-def test_curve_chart__first_name_that_has_a_curve():
-    chart = curve_chart([_name("old", ()), _name("green", ((5, 0.1), (9, 0.2)))], [])
-    assert [line.label for line in chart.lines] == ["green"]
+    assert [(name.contrast, is_hard) for name, is_hard in chart.lines] == [
+        ("green", True),
+        ("red", False),
+    ]
 
 
 def test_curve_chart__nothing_to_draw():

@@ -1,4 +1,3 @@
-from weakspot.core.run import RunRecord
 from weakspot.report.document import build_document
 
 
@@ -8,7 +7,7 @@ def test_build_document__headline_is_the_largest_confirmed_finding(record):
         "On “apple” images that fit “green” the classifier fails 73 % of the time (95 % interval 52–87 %), "
         "against 3 % on the other “apple” images."
     )
-    assert [finding.title for finding in document.findings] == ["apple: green"]
+    assert [finding.slice_.title for finding in document.findings] == ["apple: green"]
     finding = document.findings[0]
     assert finding.phrase == "a photo of a green apple"
     assert finding.proof == (
@@ -31,43 +30,11 @@ def test_build_document__summary_counts(record):
     )
 
 
-def test_build_document__what_was_not_confirmed_is_kept(record):
-    (item,) = build_document(record).not_confirmed
-    assert item.verdict == "not confirmed: the difference may be chance"
-    assert item.evidence.q_value == 0.31
-
-
-def test_build_document__one_repair_is_no_comparison(record):
-    document = build_document(record)
-    assert [repair.strategy for repair in document.repairs] == ["slice-balanced"]
-    assert document.strategies is None
-
-
-def test_build_document__several_repairs_are_compared(compared_record):
-    document = build_document(compared_record)
-    assert [repair.strategy for repair in document.repairs] == [
-        "slice-balanced",
-        "group-dro",
-        "pool-budgeted",
-    ]
-    assert document.strategies is not None
-    assert document.summary[-1] == "3 ways of repairing were compared; see the table."
-    assert document.summary[-2].startswith("Accuracy on “apple: green” rose from 7 % to 67 %")
-
-
 def test_build_document__secrets_are_not_shown(record):
     settings = dict(build_document(record).settings)
     assert settings["classifier.options.api_key"] == "(not shown)"
     assert settings["classifier.options.url"] == "https://(not shown)@host.example/v1"
     assert settings["costs"] == "[1, 2]"
-
-
-def test_build_document__nothing_found():
-    empty = RunRecord(run_id="r", command="c", started="2026-01-01T00:00:00Z", seed=0)
-    document = build_document(empty)
-    assert document.headline.startswith("No slice was found to test")
-    assert document.findings == ()
-    assert document.summary == ("0 slices found, 0 tested on held-out samples, 0 confirmed.",)
 
 
 def test_build_document__nothing_confirmed(record):

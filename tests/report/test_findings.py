@@ -1,35 +1,8 @@
 from weakspot.report.findings import (
-    count_sentence,
-    finding,
     methods_of,
     n_tested,
     unconfirmed_slices,
 )
-from weakspot.report.images import SliceImages
-
-
-def test_finding__all_that_was_looked_into(full_record):
-    found, evidence = full_record.published()[0]
-    worded = finding(1, found, evidence, full_record, SliceImages())
-    assert worded.method == "directions"
-    assert worded.also_found == ("apple: unnamed (attributes)",)
-    assert worded.has_suspect_labels
-    assert worded.confused_with == "apple: green become pear."
-    assert [line.label for line in worded.curve.lines] == ["green", "red"]
-    assert len(worded.elsewhere) == 2
-
-
-def test_finding__of_an_earlier_run(record):
-    found, evidence = record.published()[0]
-    worded = finding(1, found, evidence, record, SliceImages())
-    assert (
-        worded.labels,
-        worded.confused_with,
-        worded.effect,
-        worded.elsewhere,
-        worded.also_found,
-    ) == ("", "", "", (), ())
-    assert worded.curve is None
 
 
 def test_unconfirmed_slices__tests_first_and_reasons_in_words(full_record):
@@ -57,9 +30,3 @@ def test_n_tested__over_turns(record):
     other = record.evidence[0].measured_on.model_copy(update={"digest": "other half"})
     swapped = record.evidence[0].model_copy(update={"measured_on": other, "n_tested": 5})
     assert n_tested(record.model_copy(update={"evidence": (*record.evidence, swapped)})) == 7
-
-
-def test_count_sentence__without_methods(record):
-    assert (
-        count_sentence(record, []) == "2 slices found, 2 tested on held-out samples, 0 confirmed."
-    )

@@ -15,12 +15,6 @@ def _changed(birds, **facts):
     return birds.model_copy(update={"classifier": birds.classifier.model_copy(update=facts)})
 
 
-def test_first_answer__headline_says_what_was_measured(birds):
-    assert first_answer(birds).headline == (
-        "model.onnx: 66 % right on 208 validation images (59-72 %); training 100 %"
-    )
-
-
 @pytest.mark.parametrize(
     ("settings", "facts", "headline"),
     [

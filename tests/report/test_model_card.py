@@ -50,13 +50,6 @@ def test_model_card__says_what_was_not_tested(document):
     assert "“melon”" in said
 
 
-def test_model_card__repair__what_changed_and_what_got_worse(document):
-    said = " ".join(document.card.repairs)
-    assert "apple: green" in said
-    assert "Overall accuracy" in said
-    assert "pear" in said
-
-
 def test_front_matter__is_yaml_that_hubs_read(document):
     content = yaml.safe_load(front_matter(document))
     (model,) = content["model-index"]

@@ -71,11 +71,6 @@ def test_render_html__is_one_self_contained_page(page):
     assert "no image" in text
 
 
-def test_render_html__images_of_a_finding_before_its_figures(page):
-    finding = page[0].split('<section class="finding"', 1)[1]
-    assert finding.index("<h2>") < finding.index('class="gallery"') < finding.index('class="rates"')
-
-
 def test_render_html__hostile_names_are_text(page):
     text, parsed = page
     assert "<script>" not in text
@@ -194,14 +189,6 @@ def test_render_markdown__everything_that_was_looked_into(full_record):
     )
 
 
-def test_render_json__methods_and_control(full_record):
-    content = json.loads(render_json(build_document(full_record)))
-    assert content["findings"][0]["method"] == "directions"
-    assert content["findings"][0]["also_found"] == ["apple: unnamed (attributes)"]
-    assert [one["n_considered"] for one in content["methods"]] == [7, 2_000]
-    assert content["correction"].endswith("(Holm).")
-
-
 def test_render_html__everything_of_repairs(compared_record):
     text = render_html(build_document(compared_record))
     parsed = _Page()
@@ -239,12 +226,6 @@ def test_render_html__hostile_names_of_repairs_are_text(compared_record):
         build_document(compared_record.model_copy(update={"repairs": (result, result)}))
     )
     assert "<img src=x" not in text
-
-
-def test_render_html__a_repair_that_waits_for_labels(compared_record):
-    waiting = compared_record.model_copy(update={"repairs": compared_record.repairs[2:]})
-    assert "Waiting for 50 labels" in render_html(build_document(waiting))
-    assert "Waiting for 50 labels" in render_markdown(build_document(waiting))
 
 
 def test_render_markdown__everything_of_repairs(compared_record):

@@ -46,12 +46,6 @@ def test_movement__nothing_is_called_a_rise_that_may_be_chance(gained, lost, sai
     assert words.movement(_change(gained, lost)) == said
 
 
-def test_repair_sentence__counts_and_interval():
-    assert words.repair_sentence(_change(10, 0)) == (
-        "Accuracy on “apple: green” rose from 40 % to 50 %: 40 of 100 samples right before, 50 after (95 % interval 40–60 %)"
-    )
-
-
 def test_rival_words__a_baseline_that_did_as_well_is_said_so():
     repaired = _change(10, 0)
     assert words.rival_words("random", _change(9, 0), repaired, None) == (
@@ -60,12 +54,6 @@ def test_rival_words__a_baseline_that_did_as_well_is_said_so():
     overall = _change(2, 0, before=80, group="overall", kind=GroupKind.OVERALL)
     assert words.rival_words("random", _change(10, 0), repaired, overall) == (
         "; the baseline “random choice” came as far or farther: 50 % (50 of 100; overall 82 %)"
-    )
-
-
-def test_overall_sentence__may_be_chance():
-    assert words.overall_sentence(_change(2, 1, group="overall", kind=GroupKind.OVERALL)) == (
-        "Overall accuracy, on 100 samples, went from 40 % to 41 %, which may be chance (p = 1); 2 gained, 1 lost."
     )
 
 
@@ -176,9 +164,3 @@ def test_labelling_sentence__waiting_and_done():
     )
     done = request.model_copy(update={"n_labelled": 1})
     assert words.labelling_sentence(done) == "Every label that was asked for has come back (1)."
-
-
-def test_data_words__parts_of_the_refine_accounting():
-    assert words.data_words(USE) == "test samples"
-    half = USE.model_copy(update={"name": "validation, confirmation half"})
-    assert words.data_words(half) == "held-out (validation, confirmation half)"

@@ -2,7 +2,7 @@ import json
 
 from weakspot.core.repairs import GroupKind, LabellingRequest, SliceNeed
 from weakspot.report.document import build_document, render_html, render_json
-from weakspot.report.repairs import arms_in_order, main_arm, need_sentences, repair_section
+from weakspot.report.repairs import need_sentences, repair_section
 
 
 def test_repair_section__repair_comes_before_its_baselines(record):
@@ -76,12 +76,6 @@ def test_repair_section__what_waits_for_labels(compared_record):
     assert (section.arms, section.rows, section.got_worse, section.labelling) == ((), (), (), "")
 
 
-def test_repair_section__nothing_at_all(compared_record):
-    empty = compared_record.repairs[2].model_copy(update={"labelling": None})
-    assert repair_section(empty).sentences == ("Nothing was measured.",)
-    assert arms_in_order(empty) == ()
-
-
 def test_repair_section__a_slice_without_measured_members(record):
     (result,) = record.repairs
     arms = []
@@ -100,11 +94,6 @@ def test_repair_section__a_slice_without_measured_members(record):
 def test_repair_section__the_kept_head_is_a_file(record):
     result = record.repairs[0].model_copy(update={"head_file": "head.safetensors"})
     assert repair_section(result).files == ("head.safetensors",)
-
-
-def test_main_arm__a_reference_may_be_a_baseline_itself(compared_record):
-    assert main_arm(compared_record.repairs[1]).arm == "group-dro"
-    assert main_arm(compared_record.repairs[2]) is None
 
 
 def test_repair_section__nothing_could_be_retrained__needs_in_words_and_no_claim_of_a_repair(

@@ -61,19 +61,6 @@ def test_compare_strategies__chosen_first_baselines_last(compared_record):
     assert (compared.measured_on, compared.n_samples, compared.n_slices) == ("test split", 92, 1)
 
 
-def test_compare_strategies__one_that_waits_has_no_place_in_the_plot(compared_record):
-    compared = compare_strategies(compared_record.repairs)
-    waiting = compared.rows[1]
-    assert waiting.arm is None
-    assert waiting.note.startswith("Waiting for 50 labels")
-    assert [row.strategy for row in compared.points] == [
-        "slice-balanced",
-        "group-dro",
-        "confidence",
-        "random",
-    ]
-
-
 def test_compare_strategies__one_prediction_is_no_comparison(record):
     assert compare_strategies(record.repairs) is None
     assert compare_strategies(()) is None
@@ -113,8 +100,3 @@ def test_move__groups_of_samples_count_as_they_were_measured():
     assert (move.interval.low, move.interval.high) == pytest.approx((-0.2, 0.7))
     assert move.p_value == 0.5
     assert not move.is_certain
-
-
-def test_move__values_that_the_ledger_gave__are_told():
-    counted = _change(8, 0, 40).model_copy(update={"q_value": 0.2})
-    assert Move.over([counted]).p_value == 0.2

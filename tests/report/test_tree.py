@@ -18,7 +18,7 @@ from weakspot.core.rules import AllOfRule, ColumnRule
 from weakspot.core.run import ClassifierFacts, Decision, DecisionKind, RunRecord
 from weakspot.core.slices import DataUse, FailureSlice, SliceName
 from weakspot.report.document import build_document, render_html, render_json, render_markdown
-from weakspot.report.tree import first_rows, left_sentence, more_sentence, render_csv, tree_rows
+from weakspot.report.tree import first_rows, more_sentence, render_csv, tree_rows
 
 USE = DataUse(name="half", n_samples=2_000, digest="d")
 
@@ -191,10 +191,3 @@ def test_build_document__many_explained_slices_have_no_sections(record):
     assert len(document.findings) == 34
     assert len(document.sections) == 20
     assert len(document.first) == 3
-
-
-def test_left_sentence__without_failures():
-    assert (
-        left_sentence(ClassTree(class_name="apple"))
-        == "apple: 0 of 0 failures (0 %) are in no finding."
-    )

@@ -13,21 +13,9 @@ def _unnamed(**changes):
     )
 
 
-def test_slice_words__without_a_name():
-    assert (
-        wording.slice_words(_unnamed())
-        == "one kind of “apple” images, for which no words are sure,"
-    )
-
-
 def test_class_words__side_of_a_multi_label_class():
     assert wording.class_words(_unnamed(side=Side.ABSENT)) == "images without apple"
     assert wording.class_words(_unnamed(side=Side.PRESENT)) == "“apple” images"
-
-
-def test_arm_name__strangers_keep_theirs():
-    assert wording.arm_name("random") == "random choice"
-    assert wording.arm_name("acme/other") == "acme/other"
 
 
 def test_points__small_changes_are_zero():

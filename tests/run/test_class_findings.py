@@ -135,14 +135,6 @@ def test_judged__no_training_split__nothing_is_said_of_training(judge):
     assert not {one.kind for one in findings} & {ClassFindingKind.UNTRAINED, ClassFindingKind.SHIFT}
 
 
-def test_judged__no_embeddings__no_shift(judge):
-    samples = _world(shift=3.0)
-    bare = SampleSet(dataset=samples.dataset, rows=samples.rows)
-    kinds = {one.kind for one in judge(bare)}
-    assert ClassFindingKind.SHIFT not in kinds
-    assert ClassFindingKind.WHOLE in kinds
-
-
 def test_ask_classes__questions_do_not_depend_on_what_the_classifier_said():
     first, second = (ask_classes(_world(seed=seed), Settings(), CRITERION) for seed in (0, 1))
     names = [[(one.kind, one.class_name) for one in asked.asked] for asked in (first, second)]

@@ -137,11 +137,6 @@ def test_ask__every_phrase_is_written_down_and_counted_once(project):
     assert f"({after.n_looks} in all) were asked" in after.left
 
 
-def test_ask__same_question_same_answer(project):
-    first, second = (project.ask("disc", ["green discs"]).answers[0] for _ in range(2))
-    assert (first.discovery, first.confirmation) == (second.discovery, second.confirmation)
-
-
 def test_ask__bad_questions(project, monkeypatch):
     with pytest.raises(DataError, match=r"no class 'disk'.*'disc'"):
         project.ask("disk", ["green"])

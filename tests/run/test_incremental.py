@@ -54,11 +54,6 @@ def anew(tmp_path, path, name="other", **options):
     return rows(other)
 
 
-def test_ingest__the_first_time_everything_is_read(project, folder):
-    assert counts(read(project, folder)) == (6, 0, 0)
-    assert counts(read(project, folder)) == (0, 0, 0)
-
-
 def test_ingest__only_new_and_changed_images_are_read(project, folder, tmp_path):
     read(project, folder)
     put(folder / "cat" / "9.png", image(9))

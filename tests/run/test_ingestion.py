@@ -8,11 +8,9 @@ from PIL import Image
 
 from weakspot.core.dataset import RawSample, Split, Task
 from weakspot.core.errors import DataError, NotEnoughDataError, StoreError
-from weakspot.data.arrays import ArraySource
 from weakspot.data.engine.local import LocalEngine
 from weakspot.data.engine.processes import ProcessEngine
 from weakspot.data.image_folder import ImageFolderSource
-from weakspot.data.images import decode_image
 from weakspot.data.locations import read_location
 from weakspot.data.settings import DataSettings
 from weakspot.data.table_source import PredictionsSource
@@ -97,24 +95,6 @@ def test_ingest__folder_with_broken_files(project, tmp_path):
     assert np.bincount(dataset.labels).tolist() == [4, 5]
     assert all(Path(location).is_file() for location in dataset.locations())
     assert project.current_tables().quarantine().column("reason").to_pylist() == ["zero-bytes"]
-
-
-def test_ingest__images_in_memory_can_be_read_again(project):
-    pixels = np.arange(3 * 5 * 4 * 3, dtype=np.uint8).reshape(3, 5, 4, 3)
-    ingest(project, ArraySource(images=pixels, labels=["a", "b", "a"]), engine=ENGINE)
-    for place, location in enumerate(project.dataset().locations()):
-        np.testing.assert_array_equal(
-            np.asarray(decode_image(read_location(location)).image), pixels[place]
-        )
-
-
-def test_ingest__same_source_again_reads_nothing(project):
-    source = ListSource(samples(5))
-    first = ingest(project, source, engine=ENGINE)
-    second = ingest(project, source, engine=ENGINE)
-    assert (first.was_cached, second.was_cached) == (False, True)
-    assert second.n_samples == 5
-    assert source.starts == [0]
 
 
 def test_ingest__other_settings_read_nothing_either(project):

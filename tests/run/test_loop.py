@@ -6,7 +6,7 @@ from PIL import Image
 
 from weakspot.core.assistants import Assistants
 from weakspot.core.dataset import Split
-from weakspot.core.errors import ConfigError, DataError
+from weakspot.core.errors import ConfigError
 from weakspot.core.failures import FailureCriterion
 from weakspot.data.settings import DataSettings
 from weakspot.run import halves, loop
@@ -72,23 +72,6 @@ def test_discover_slices__words_beside_other_methods__explain_instead_of_being_t
         tested[methods] = keywords.n_tested, keywords.n_found
     assert tested["keywords",] == (25, 25)
     assert tested["directions", "keywords"] == (3, 25)
-
-
-def test_discover_slices__a_baseline_is_never_put_forward(samples):
-    settings = _settings("directions", "loss")
-    record = loop.discover_slices(_record(settings), samples, settings, CRITERION, ASKING)
-    assert {found.method for found in record.slices} == {"directions"}
-
-
-def test_discover_slices__one_method_that_cannot_work_becomes_a_note(samples):
-    settings = _settings("directions", "mixture", parameters={"mixture": {"space": "elsewhere"}})
-    record = loop.discover_slices(_record(settings), samples, settings, CRITERION, ASKING)
-    notes = {one.method: one.note for one in record.methods}
-    assert notes["directions"] == ""
-    assert "elsewhere" in notes["mixture"]
-    alone = _settings("mixture", parameters={"mixture": {"space": "elsewhere"}})
-    with pytest.raises(DataError, match="elsewhere"):
-        loop.discover_slices(_record(alone), samples, alone, CRITERION, ASKING)
 
 
 def test_discover_slices__parameters_of_unused_methods_are_refused(samples):

@@ -73,16 +73,6 @@ def test_write_report__two_hundred_slices__below_the_limit_and_says_so(project):
     assert "data:image/jpeg" in text
 
 
-def test_write_report__two_hundred_slices__default_limit(project):
-    html = _written(project, _many(project.run_record(), 200))
-    assert html.stat().st_size < 10_000_000
-
-
-def test_write_report__text_alone_is_too_large__no_images(project):
-    html = _written(project, _many(project.run_record(), 200), most_megabytes=0.5)
-    assert "no images are shown" in html.read_text()
-
-
 def test_write_report__nothing_is_loaded_from_elsewhere(project):
     html, *_ = project.report()
     assert re.findall(r'(?:src|href)="(?!data:|#)([^"]+)"', html.read_text()) == []

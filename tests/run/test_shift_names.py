@@ -109,15 +109,6 @@ def test_named__words_that_do_not_fit_the_other_half_are_left_out(shifted):
     assert named.words_here == ()
 
 
-def test_named__what_is_not_confirmed_stays_as_it_is(shifted):
-    samples, _ = shifted
-    others = [
-        _finding(verdict=Verdict.NOT_CONFIRMED),
-        _finding(kind=ClassFindingKind.WHOLE, sentence="disc fails"),
-    ]
-    assert _namer(samples).named(others) == tuple(others)
-
-
 def _name(contrast, **changes):
     given = {"phrase": f"a photo of a {contrast} disc", "score": 3.0, "describer": "test"}
     return SliceName(contrast=contrast, **{**given, **changes})

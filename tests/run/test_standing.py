@@ -11,13 +11,6 @@ ASKED = Standing(
 )
 
 
-def test_sentence__what_was_asked_and_what_is_left():
-    assert ASKED.sentence == (
-        "3 batches of questions (45 in all) were asked of these 600 samples; the next may spend 2.9 % of the error rate of 5 %, "
-        "so a single question is a finding at p ≤ 0.0015. The same question again is free; fresh samples restore the full level."
-    )
-
-
 def test_sentence__other_classifiers_and_checks__are_told_beside():
     more = ASKED.model_copy(update={"n_other_classifiers": 1, "n_checks": 2, "n_batches": 1})
     assert more.sentence.startswith("1 batch of questions (45 in all) was asked")

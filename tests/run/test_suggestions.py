@@ -104,11 +104,6 @@ def test_suggest__values_of_columns_count_too(green):
     assert "green" not in words_of(found)
 
 
-def test_suggest__columns_alone(green):
-    deaf = source(green, columns=True, embed_texts=None)
-    assert words_of(replace(deaf, embeddings=None).suggest())[0] == "colour = green"
-
-
 def test_suggest__words_of_captions_count_if_they_are_known(green):
     def measured(words):
         return np.full(len(words), np.nan)

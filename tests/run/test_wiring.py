@@ -19,7 +19,6 @@ from weakspot.run.wiring import (
     build_discoverers,
     build_engine,
     build_part,
-    build_verifier,
     resolved_options,
     with_provider,
 )
@@ -35,11 +34,6 @@ def test_build_part__unknown_option_lists_known_ones():
         build_part("discoverers", "directions", {"n_fold": 3}, where="[discover] parameters")
 
 
-def test_build_part__lists_become_tuples():
-    discoverer = build_part("discoverers", "directions", {"costs": [0.1, 1.0]}, where="here")
-    assert discoverer.costs == (0.1, 1.0)
-
-
 def test_build_part__missing_option():
     with pytest.raises(ConfigError, match="path: is needed"):
         build_part("classifiers", "onnx", {}, where="[classifier] options")
@@ -53,10 +47,6 @@ def test_with_provider__only_parts_that_take_one_and_have_none_of_their_own():
     assert with_provider("classifiers", "sklearn", {"path": "m"}, "cuda") == {"path": "m"}
     for role, name in (("embedders", "embedded"), ("segmenters", "embedded")):
         assert with_provider(role, name, {}, "cuda") == {"providers": ("cuda",)}
-
-
-def test_build_engine__default_is_local():
-    assert list(build_engine(Settings()).map(abs, [-1, 2, -3])) == [1, 2, 3]
 
 
 def test_resolved_options__only_existing_files_are_resolved(tmp_path):
@@ -97,10 +87,6 @@ def test_build_discoverers__a_baseline_can_be_asked_for_by_name():
     assert list(
         build_discoverers(Settings(discover=DiscoverSettings(methods=("loss", "directions"))))
     ) == ["loss", "directions"]
-
-
-def test_build_verifier__several_turns_share_the_error_rate():
-    assert build_verifier(Settings(), part=0.5).alpha == build_verifier(Settings()).alpha / 2
 
 
 def kept_here(_item):

@@ -140,13 +140,6 @@ def test_named__a_word_of_the_encoder_that_nobody_can_tell_must_stand_clear_of_o
     assert [name.doubt for name in slice_.names if name.contrast == "silver"] == [OUTDONE]
 
 
-def test_named__nobody_to_ask__nothing_changes(verified):
-    record, _, halves = verified
-    given = _named(record, "silver")
-    nobody = Assistants(embed_texts=phrase_embeddings)
-    assert with_witnessed_names(given, SETTINGS, nobody, halves).slices == given.slices
-
-
 def test_named__a_question_answerer_is_a_witness(verified, answers):
     record, _, halves = verified
     given = _named(record, "silver")

@@ -1,4 +1,3 @@
-import numpy as np
 import pytest
 
 from weakspot.core.failures import FailureCriterion
@@ -11,12 +10,6 @@ from weakspot.testing.examples import confirmation_samples, discovery_samples, e
 from weakspot.verify.holdout import HoldoutVerifier
 
 CRITERION = FailureCriterion()
-
-
-def test_worth_naming__few__all_of_them():
-    slices = example_slices()
-    empty = discovery_samples().only(np.zeros(0, dtype=np.int64))
-    assert naming.worth_naming(slices, empty, CRITERION) == tuple(slices)
 
 
 @pytest.mark.parametrize("order", [1, -1])

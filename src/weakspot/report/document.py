@@ -4,6 +4,7 @@ import base64
 import dataclasses
 import io
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,7 +33,6 @@ from weakspot.report.findings import (
 from weakspot.report.first_answer import FirstAnswer, first_answer
 from weakspot.report.images import SliceImages
 from weakspot.report.model_card import (
-    ClassAccuracy,
     DataFacts,
     ModelCard,
     class_accuracies,
@@ -251,14 +251,14 @@ def render_json(document: ReportDocument) -> str:
         "summary": list(document.summary),
         "findings": [
             {
-                "slice_id": item.slice_id,
-                "title": item.title,
-                "method": item.method,
+                "slice_id": item.slice_.slice_id,
+                "title": item.slice_.title,
+                "method": item.slice_.method,
                 "phrase": item.phrase,
                 "sentence": item.sentence,
                 "also_found": list(item.also_found),
-                "names": [name.model_dump(mode="json") for name in item.names],
-                "easy_names": [name.model_dump(mode="json") for name in item.easy_names],
+                "names": [name.model_dump(mode="json") for name in item.slice_.names],
+                "easy_names": [name.model_dump(mode="json") for name in item.slice_.easy_names],
                 "evidence": item.evidence.model_dump(mode="json"),
                 "hard_samples": [image.sample_id for image in item.images.hard],
                 "easy_samples": [image.sample_id for image in item.images.easy],
@@ -326,7 +326,7 @@ def _card_content(card: ModelCard) -> dict[str, Any]:
         "criterion": card.criterion,
         "accuracy": _json(card.accuracy),
         "per_class": {one.class_name: one.right.model_dump(mode="json") for one in card.per_class},
-        "worst_slice": None if card.worst is None else card.worst.slice_id,
+        "worst_slice": None if card.worst is None else card.worst.slice_.slice_id,
         "known_failures": list(card.known_failures),
         "repairs": list(card.repairs),
         "caveats": list(card.caveats),
@@ -412,9 +412,7 @@ def _environment(*, escape: bool) -> Any:
     return environment
 
 
-_SPACES = re.compile(r"\s+")
 _SLUG = re.compile(r"[^a-z0-9]+")
-INDENT = "  "
 
 
 def render_model_card(document: ReportDocument) -> str:
@@ -423,8 +421,13 @@ def render_model_card(document: ReportDocument) -> str:
 
 
 def front_matter(document: ReportDocument) -> str:
-    """Return figures as YAML: strings are quoted, so that any name of a class or slice is one."""
-    return "\n".join(_yaml(_content(document))) + "\n"
+    """Return figures as YAML."""
+    import yaml
+
+    text: str = yaml.safe_dump(
+        _content(document), sort_keys=False, allow_unicode=True, width=math.inf
+    )
+    return text
 
 
 def _content(document: ReportDocument) -> dict[str, object]:
@@ -460,7 +463,7 @@ def _metrics(document: ReportDocument) -> Iterator[dict[str, object]]:
         evidence = card.worst.evidence
         yield {
             "type": "accuracy",
-            "name": f"Accuracy on the worst slice ({card.worst.title})",
+            "name": f"Accuracy on the worst slice ({card.worst.slice_.title})",
             "value": round(1 - evidence.rate_inside, 6),
         }
         yield {
@@ -481,46 +484,6 @@ def _splits(document: ReportDocument) -> str:
 
 def _slug(name: str) -> str:
     return _SLUG.sub("-", name.lower()).strip("-") or "project"
-
-
-def _yaml(value: object, indent: str = "") -> Iterator[str]:
-    if isinstance(value, Mapping):
-        for key, item in value.items():
-            yield from _entry(f"{indent}{key}:", item, indent)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _item(item, indent)
-
-
-def _entry(start: str, item: object, indent: str) -> Iterator[str]:
-    if isinstance(item, Mapping):
-        yield start
-        yield from _yaml(item, indent + INDENT)
-    elif isinstance(item, list):
-        yield start if item else f"{start} []"
-        yield from _yaml(item, indent)
-    else:
-        yield f"{start} {_scalar(item)}"
-
-
-def _item(item: object, indent: str) -> Iterator[str]:
-    if isinstance(item, Mapping):
-        first, *others = _yaml(item, indent + INDENT)
-        yield f"{indent}- {first[len(indent) + len(INDENT) :]}"
-        yield from others
-    else:
-        yield f"{indent}- {_scalar(item)}"
-
-
-def _scalar(value: object) -> str:
-    """Return a number as it is and anything else as a quoted string without characters that YAML does not allow."""
-    if isinstance(value, int | float):
-        return repr(value)
-    text = _SPACES.sub(" ", str(value))
-    return json.dumps(
-        "".join(character if character.isprintable() else " " for character in text),
-        ensure_ascii=False,
-    )
 
 
 JPEG_QUALITY = 86

@@ -1,9 +1,10 @@
 """Confirmed slices, and the others, with everything a report says of them, and their curves as small charts."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from weakspot.core.evidence import Evidence, Measurement, Verdict
+from weakspot.core.evidence import Evidence, Verdict
 from weakspot.core.run import Decision, DecisionKind, MethodRecord, RunRecord
 from weakspot.core.slices import FailureSlice, SliceName
 from weakspot.data.charts import ChartPoint, scatter
@@ -17,70 +18,44 @@ MIN_POINTS = 2
 
 
 @dataclass(frozen=True, kw_only=True)
-class CurveLine:
-    """One name's curve.
+class CurveChart:
+    """Curves that share their axes: K samples nearest to the name on a logarithmic axis, accuracy from 0 to 100 %.
 
     Args:
-        label: the name's contrast.
-        is_hard: whether it names the slice, or the other end.
-        points: `x,y` pairs in the chart's own units.
-        values: (K, accuracy) as measured.
+        lines: names whose curves are drawn, and whether each names the slice rather than the other end.
+        fewest: smallest K.
+        most: largest K.
     """
 
-    label: str
-    is_hard: bool
-    points: str
-    values: tuple[tuple[int, float], ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class CurveChart:
-    """Curves that share their axes: K samples nearest to the name on a logarithmic axis, accuracy from 0 to 100 %."""
-
-    lines: tuple[CurveLine, ...]
+    lines: tuple[tuple[SliceName, bool], ...]
     fewest: int
     most: int
     width: int = WIDTH
     height: int = HEIGHT
     margin: int = MARGIN
 
+    def points(self, name: SliceName) -> str:
+        """Return the `x,y` pairs of a name's curve in the chart's own units."""
+        span = math.log(self.most / self.fewest) or 1.0
+        places = [
+            (
+                MARGIN + (WIDTH - 2 * MARGIN) * math.log(max(count, 1) / self.fewest) / span,
+                MARGIN + (HEIGHT - 2 * MARGIN) * (1.0 - accuracy),
+            )
+            for count, accuracy in name.curve
+        ]
+        return " ".join(f"{across:.1f},{down:.1f}" for across, down in places)
+
 
 def curve_chart(names: Sequence[SliceName], easy_names: Sequence[SliceName]) -> CurveChart | None:
     """Return the curves of the best name at either end, None if there is nothing to draw."""
-    chosen = [
+    lines = tuple(
         (name, is_hard)
         for ordered, is_hard in ((names, True), (easy_names, False))
-        if (name := next((one for one in ordered if len(one.curve) >= MIN_POINTS), None))
-        is not None
-    ]
-    if not chosen:
-        return None
-    counts = [count for name, _ in chosen for count, _ in name.curve]
-    fewest, most = max(1, min(counts)), max(counts)
-    lines = tuple(
-        CurveLine(
-            label=name.contrast,
-            is_hard=is_hard,
-            points=_points(name.curve, fewest, most),
-            values=name.curve,
-        )
-        for name, is_hard in chosen
+        for name in [one for one in ordered if len(one.curve) >= MIN_POINTS][:1]
     )
-    return CurveChart(lines=lines, fewest=fewest, most=most)
-
-
-def _points(curve: Sequence[tuple[int, float]], fewest: int, most: int) -> str:
-    from math import log
-
-    span = log(most / fewest) or 1.0
-    places = [
-        (
-            MARGIN + (WIDTH - 2 * MARGIN) * log(max(count, 1) / fewest) / span,
-            MARGIN + (HEIGHT - 2 * MARGIN) * (1.0 - accuracy),
-        )
-        for count, accuracy in curve
-    ]
-    return " ".join(f"{across:.1f},{down:.1f}" for across, down in places)
+    counts = [count for name, _ in lines for count, _ in name.curve]
+    return CurveChart(lines=lines, fewest=max(1, min(counts)), most=max(counts)) if lines else None
 
 
 def trade_off_plot(compared: StrategyComparison) -> str:
@@ -149,33 +124,29 @@ class Finding(SliceSentences):
 
     Args:
         number: place in the report, from 1.
-        slice_id: which slice.
-        title: its name in two or three words.
-        method: who found it.
-        phrase: its name as a caption, empty if it has none.
+        slice_: the slice.
         evidence: the figures.
-        names: all its names, best first.
-        easy_names: names of the other end.
         curve: accuracy by closeness to the names, None if it was not measured.
-        has_suspect_labels: whether labels should be looked at first.
-        elsewhere: the slice on other data.
         also_found: other slices with nearly the same members, as `title (method)`.
         images: what to show.
     """
 
     number: int
-    slice_id: str
-    title: str
-    method: str
-    phrase: str
+    slice_: FailureSlice
     evidence: Evidence
-    names: tuple[SliceName, ...]
-    easy_names: tuple[SliceName, ...]
     curve: CurveChart | None
-    has_suspect_labels: bool
-    elsewhere: tuple[Measurement, ...]
     also_found: tuple[str, ...]
     images: SliceImages
+
+    @property
+    def phrase(self) -> str:
+        """Return its name as a caption, empty if it has none."""
+        return "" if self.slice_.name is None else self.slice_.name.phrase
+
+    @property
+    def has_suspect_labels(self) -> bool:
+        """Return whether labels should be looked at first."""
+        return self.evidence.labels is not None and self.evidence.labels.is_flagged
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,19 +174,11 @@ class RefusedSlice:
 def finding(
     number: int, found: FailureSlice, evidence: Evidence, record: RunRecord, images: SliceImages
 ) -> Finding:
-    labels = evidence.labels
     return Finding(
         number=number,
-        slice_id=found.slice_id,
-        title=found.title,
-        method=found.method,
-        phrase="" if found.name is None else found.name.phrase,
+        slice_=found,
         evidence=evidence,
-        names=found.names,
-        easy_names=found.easy_names,
         curve=curve_chart([name for name in found.names if not name.is_unsure], found.easy_names),
-        has_suspect_labels=labels is not None and labels.is_flagged,
-        elsewhere=evidence.elsewhere,
         also_found=tuple(_also_found(found.slice_id, record)),
         images=images,
         **vars(slice_sentences(found, evidence, record)),

@@ -83,27 +83,8 @@ TAG_BYTES = 160
 MakeThumbnail = Callable[[str, int], bytes | None]
 
 
-@dataclass(frozen=True, kw_only=True)
-class ImagePlan:
-    """How images are shown: so many at each end of a slice, so large."""
-
-    n_each: int
-    side: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class FittedImages:
-    """What is shown of every slice, and the thumbnails.
-
-    Args:
-        images: by slice id.
-        thumbnails: JPEG data by sample id.
-        note: what was left out, in a sentence; empty if nothing was.
-    """
-
-    images: Mapping[str, SliceImages]
-    thumbnails: Mapping[str, bytes]
-    note: str = ""
+ImagePlan = tuple[int, int]
+"""How images are shown: so many at each end of a slice, and their longest side."""
 
 
 def fit_images(
@@ -113,8 +94,8 @@ def fit_images(
     asked: ImagePlan,
     most_bytes: int,
     most_megabytes: float,
-) -> FittedImages:
-    """Return as many images as fit, the first slices before later ones.
+) -> tuple[dict[str, SliceImages], dict[str, bytes], str]:
+    """Return as many images as fit, the first slices before later ones; their JPEG data by sample id; and what was left out, in words.
 
     Args:
         images: what would be shown, by slice id, most important slice first.
@@ -123,43 +104,54 @@ def fit_images(
         most_bytes: room for images in the file.
         most_megabytes: size of the whole file, as it is said to people.
     """
-    plan = next(
-        (plan for plan in _plans(asked) if _estimate(images, make, plan) <= most_bytes), None
+    smallest = min(1, asked[0]), min(MIN_SIDE, asked[1])
+    n_each, side = next(
+        (plan for plan in _plans(*asked) if _estimate(images, make, *plan) <= most_bytes), smallest
     )
-    chosen = plan or ImagePlan(n_each=min(1, asked.n_each), side=min(MIN_SIDE, asked.side))
     made: dict[str, bytes | None] = {}
     shown: dict[str, SliceImages] = {}
     room = most_bytes
     for slice_id, each in images.items():
-        cut = _cut(each, chosen.n_each)
+        cut = _cut(each, n_each)
         for sample_id in cut.sample_ids:
             if sample_id not in made:
-                made[sample_id] = make(sample_id, chosen.side)
+                made[sample_id] = make(sample_id, side)
         room -= sum(_size(made[sample_id]) for sample_id in cut.sample_ids)
         if room < 0:
             break
         shown[slice_id] = cut
     thumbnails = {name: data for name, data in made.items() if data is not None}
-    return FittedImages(
-        images=shown,
-        thumbnails=thumbnails,
-        note=_note(images, len(shown), chosen, asked, most_megabytes),
+    left_out = []
+    if n_each < asked[0]:
+        left_out.append(f"at most {n_each} of {asked[0]} images are shown at each end of a slice")
+    if side < asked[1]:
+        left_out.append(f"they are {side} instead of {asked[1]} pixels large")
+    if len(shown) < len(images):
+        after = f"findings after number {len(shown)} are shown without images"
+        left_out.append(after if shown else "no images are shown")
+    note = (
+        f"To keep this file below {most_megabytes:g} MB, {', '.join(left_out)} ([report] most_megabytes in weakspot.toml)."
+        if left_out
+        else ""
     )
+    return shown, thumbnails, note
 
 
-def _plans(asked: ImagePlan) -> Iterator[ImagePlan]:
+def _plans(n_each: int, side: int) -> Iterator[ImagePlan]:
     """Yield ways to show images, from what is asked for down to what can still be recognised."""
-    yield asked
+    yield n_each, side
     for share, size in ((0.5, 1.0), (0.5, 0.7), (0.25, 0.6), (0.125, 0.5)):
-        side = min(asked.side, max(MIN_SIDE, round(size * asked.side)))
-        yield ImagePlan(n_each=min(asked.n_each, max(1, round(share * asked.n_each))), side=side)
+        smaller = min(side, max(MIN_SIDE, round(size * side)))
+        yield min(n_each, max(1, round(share * n_each))), smaller
 
 
-def _estimate(images: Mapping[str, SliceImages], make: MakeThumbnail, plan: ImagePlan) -> float:
+def _estimate(
+    images: Mapping[str, SliceImages], make: MakeThumbnail, n_each: int, side: int
+) -> float:
     """Return about how many bytes images take in the page, from some of them spread over all slices."""
-    names = [name for each in images.values() for name in _cut(each, plan.n_each).sample_ids]
+    names = [name for each in images.values() for name in _cut(each, n_each).sample_ids]
     tried = names[:: max(1, len(names) // N_TRIED)]
-    sizes = [_size(make(name, plan.side)) for name in tried]
+    sizes = [_size(make(name, side)) for name in tried]
     return 1.1 * len(names) * sum(sizes) / len(sizes) if sizes else 0.0
 
 
@@ -169,36 +161,7 @@ def _size(data: bytes | None) -> int:
 
 
 def _cut(each: SliceImages, n_each: int) -> SliceImages:
-    def first(shown: Sequence[ShownImage]) -> tuple[ShownImage, ...]:
-        return tuple(shown[:n_each])
-
-    return SliceImages(hard=first(each.hard), easy=first(each.easy))
-
-
-def _note(
-    images: Mapping[str, SliceImages],
-    n_shown: int,
-    chosen: ImagePlan,
-    asked: ImagePlan,
-    megabytes: float,
-) -> str:
-    """Return what was left out so that the file stays small."""
-    parts = []
-    if chosen.n_each < asked.n_each:
-        parts.append(
-            f"at most {chosen.n_each} of {asked.n_each} images are shown at each end of a slice"
-        )
-    if chosen.side < asked.side:
-        parts.append(f"they are {chosen.side} instead of {asked.side} pixels large")
-    if n_shown < len(images):
-        parts.append(
-            f"findings after number {n_shown} are shown without images"
-            if n_shown
-            else "no images are shown"
-        )
-    if not parts:
-        return ""
-    return f"To keep this file below {megabytes:g} MB, {', '.join(parts)} ([report] most_megabytes in weakspot.toml)."
+    return SliceImages(hard=each.hard[:n_each], easy=each.easy[:n_each])
 
 
 def class_finding_images(
@@ -214,18 +177,15 @@ def class_finding_images(
     if not wanted:
         return {}
     known = _shown_rows(wanted, samples, criterion)
+
+    def of(names: Sequence[str]) -> tuple[ShownImage, ...]:
+        return tuple(known[name] for name in names[:n_images] if name in known)
+
     return {
-        one.finding_id: SliceImages(
-            hard=_of(one.examples_here[:n_images], known),
-            easy=_of(one.examples_there[:n_images], known),
-        )
+        one.finding_id: SliceImages(hard=of(one.examples_here), easy=of(one.examples_there))
         for one in shown
         if one.examples_here or one.examples_there
     }
-
-
-def _of(names: Sequence[str], known: Mapping[str, ShownImage]) -> tuple[ShownImage, ...]:
-    return tuple(known[name] for name in names if name in known)
 
 
 def _shown_rows(

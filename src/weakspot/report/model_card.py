@@ -93,7 +93,7 @@ class ModelCard:
             return "No slice was confirmed, so there is no worst one."
         evidence = self.worst.evidence
         return (
-            f"“{self.worst.title}”: right on {wording.percent(1 - evidence.rate_inside)} of {evidence.n_inside:,}, "
+            f"“{self.worst.slice_.title}”: right on {wording.percent(1 - evidence.rate_inside)} of {evidence.n_inside:,}, "
             f"about {round(100 * evidence.headline_gap)} points below the rest of the class."
         )
 
@@ -116,7 +116,9 @@ def model_card(
         accuracy=None
         if facts is None or not facts.n_samples
         else _right(facts.n_failed, facts.n_samples),
-        per_class=_per_class(record),
+        per_class=tuple(
+            sorted(class_accuracies(record), key=lambda one: (one.right.value, one.class_name))
+        ),
         worst=own[0] if own else None,
         known_failures=tuple(found.sentence for found in own),
         repairs=tuple(_repairs(repairs)),
@@ -126,16 +128,10 @@ def model_card(
 
 def class_accuracies(record: RunRecord) -> tuple[ClassAccuracy, ...]:
     """Return how often the classifier is right on every class, in the order of the record."""
-    facts = record.classifier
+    counts = {} if record.classifier is None else record.classifier.per_class
     return tuple(
         ClassAccuracy(class_name=name, right=_right(n_failed, n_samples))
-        for name, (n_samples, n_failed) in (facts.per_class.items() if facts is not None else ())
-    )
-
-
-def _per_class(record: RunRecord) -> tuple[ClassAccuracy, ...]:
-    return tuple(
-        sorted(class_accuracies(record), key=lambda one: (one.right.value, one.class_name))
+        for name, (n_samples, n_failed) in counts.items()
     )
 
 
@@ -191,7 +187,7 @@ def _caveats(
         yield f"{wording.count(data.n_quarantined, 'sample')} set aside as broken took no part."
     if data is not None and data.n_unlabelled:
         yield f"{wording.count(data.n_unlabelled, 'sample')} without a label took no part in the figures."
-    doubted = [found.title for found in findings if found.has_suspect_labels]
+    doubted = [found.slice_.title for found in findings if found.has_suspect_labels]
     if doubted:
         yield f"Labels look wrong in {_named(doubted)}: there the failures may be the labels'."
     if dismissed:

@@ -26,7 +26,6 @@ from weakspot.report.document import (
 )
 from weakspot.report.images import (
     MEGABYTE,
-    ImagePlan,
     MakeThumbnail,
     SliceImages,
     choose_images,
@@ -204,19 +203,19 @@ def _fitting_html(
         document, findings=tuple(replace(one, images=SliceImages()) for one in document.findings)
     )
     room = int(chosen.most_megabytes * MEGABYTE) - SAFETY_BYTES - len(render_html(plain).encode())
-    fitted = fit_images(
+    fitted, thumbnails, note = fit_images(
         images,
         make,
-        asked=ImagePlan(n_each=chosen.n_images, side=chosen.thumbnail_side),
+        asked=(chosen.n_images, chosen.thumbnail_side),
         most_bytes=max(0, room),
         most_megabytes=chosen.most_megabytes,
     )
     shown = tuple(
-        replace(one, images=fitted.images.get(one.slice_id, SliceImages()))
+        replace(one, images=fitted.get(one.slice_.slice_id, SliceImages()))
         for one in document.findings
     )
-    fitting = replace(document, findings=shown, image_note=fitted.note, class_images=fitted.images)
-    return render_html(fitting, fitted.thumbnails)
+    fitting = replace(document, findings=shown, image_note=note, class_images=fitted)
+    return render_html(fitting, thumbnails)
 
 
 def _thumbnail_maker(images: dict[str, SliceImages], samples: SampleSet) -> MakeThumbnail:

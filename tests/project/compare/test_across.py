@@ -57,10 +57,6 @@ def test_differences__paired_on_members_only():
     assert 0.25 < found.interval.low < 0.6 < found.interval.high < 0.85
 
 
-def test_differences__a_slice_without_members_is_left_out():
-    assert differences([_predictions(inside=(False,) * 40)]) == ()
-
-
 def test_paired_interval__covers_the_truth_as_often_as_promised():
     draws = np.random.default_rng(0)
     covered = 0

@@ -72,12 +72,6 @@ def test_frechet_distance__few_embeddings_of_many_dimensions_stay_exact():
     assert frechet_distance(one, other) == pytest.approx(expected, rel=1e-4)
 
 
-def test_frechet_distance__one_direction_only():
-    one = np.zeros((5, 3))
-    assert frechet_distance(one, one) == 0.0
-    assert frechet_distance(one, one + np.array([0.0, 2.0, 0.0])) == pytest.approx(4.0)
-
-
 def test_unbiased_frechet__few_images_no_longer_add_to_it():
     plain, corrected = [], []
     for seed in range(6):
@@ -86,10 +80,6 @@ def test_unbiased_frechet__few_images_no_longer_add_to_it():
         corrected.append(unbiased_frechet(one, other, seed=seed))
     assert np.mean(plain) > 0.2
     assert np.mean(corrected) < 0.4 * np.mean(plain)
-
-
-def test_unbiased_frechet__says_nothing_with_too_few():
-    assert unbiased_frechet(_draws(0, 39, 10), _draws(1, 400, 10), seed=0) is None
 
 
 def test_kernel_distance__unbiased_over_draws():
@@ -130,11 +120,6 @@ def test_kernel_distance__two_images_have_no_error():
     found = kernel_distance(_draws(0, 2, 3), _draws(1, 2, 3), seed=0)
     assert found.standard_error is None
     assert np.isfinite(found.value)
-
-
-def test_kernel_distance__subsets_stay_small():
-    found = kernel_distance(_draws(0, 4100, 4), _draws(1, 50, 4), seed=0, n_subsets=5)
-    assert (found.n_subsets, found.subset_size) == (5, 10)
 
 
 def test_distances_to__sets_of_other_sizes_are_compared_on_equally_many():

@@ -9,10 +9,6 @@ from weakspot.core.errors import DataError
 from weakspot.project.given import arrow_table, check_order, plain_values
 
 
-def test_plain_values__arrow__python_values():
-    assert plain_values(pa.chunked_array([[1, 2]]), "labels") == [1, 2]
-
-
 @pytest.mark.parametrize("column", [{"y": [1]}, {1, 2}, pd.DataFrame({"y": [1]})])
 def test_plain_values__no_column__says_so(column):
     with pytest.raises(DataError, match="'labels' is not a column"):
@@ -54,10 +50,6 @@ def test_arrow_table__categories_of_views__as_polars_gives_them():
     assert column.to_pylist() == ["fog", "sun", None, "fog"]
 
 
-def test_arrow_table__a_series__is_one_column():
-    assert arrow_table(pd.Series(["a"], name="weather")).column_names == ["weather"]
-
-
 def test_arrow_table__a_lazy_frame__is_collected():
     class LazyFrame:
         def collect(self):
@@ -77,10 +69,3 @@ def test_check_order__the_same_rows_in_another_order__refused():
     shuffled = pd.DataFrame({"a": [1, 2, 3]}, index=[2, 0, 1])
     with pytest.raises(DataError, match=r"metadata\.loc\[labels\.index\]"):
         check_order({"labels": labels, "metadata": shuffled})
-
-
-def test_check_order__other_names_of_rows__are_taken_by_place():
-    check_order(
-        {"labels": pd.Series([0, 1]), "metadata": pd.DataFrame({"a": [1, 2]}, index=[5, 6])}
-    )
-    check_order({"labels": [0, 1], "metadata": None})

@@ -9,10 +9,8 @@ from weakspot.project.given import gather
 from weakspot.project.given_folder import (
     IMAGENET_MEAN,
     IMAGENET_STD,
-    key_of,
     make_project,
     pixels_of,
-    place_of,
 )
 from weakspot.project.new_settings import recommended_settings
 
@@ -44,10 +42,6 @@ def test_pixels_of__other_numbers__are_stretched():
 def test_pixels_of__no_image__says_so(given):
     with pytest.raises(DataError, match="no image"):
         pixels_of(given)
-
-
-def test_place_of__key_of__the_same():
-    assert place_of(key_of(12)) == 12
 
 
 def test_make_project__files_bytes_and_missing_images(tmp_path):

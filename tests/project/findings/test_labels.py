@@ -26,11 +26,6 @@ def test_named__yes_and_no__are_codes_where_there_are_names():
     assert named(True, ()) == "True"
 
 
-def test_one_form__single_among_several__is_a_list():
-    assert one_form(["a", ["b"], None]) == [["a"], ["b"], None]
-    assert one_form(["a", None]) == ["a", None]
-
-
 def test_one_form__lists_beside_single_names__refused():
     with pytest.raises(DataError, match="Labels are single names but predictions are lists"):
         one_form([["a"]], of_many=False)
@@ -49,8 +44,3 @@ def test_one_form__lists_beside_single_names__refused():
 def test_check_names__classes_that_no_label_has__refused(labels, predictions, said):
     with pytest.raises(DataError, match=said):
         check_names(labels, predictions, ())
-
-
-def test_check_names__who_names_the_classes_or_has_no_predictions__is_right():
-    check_names(["a"], ["b"], ("a", "b"))
-    check_names(["a"], None, ())

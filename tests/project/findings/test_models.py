@@ -133,11 +133,6 @@ def test_answers_of__functions(answers, told):
     assert answers_of(answers, given) == {**given, **told}
 
 
-def test_answers_of__function_of_probabilities():
-    told = answers_of(lambda batch: np.eye(2)[: len(batch)], {"images": ["one.png", "two.png"]})
-    assert told["probabilities"].tolist() == [[1, 0], [0, 1]]
-
-
 @pytest.mark.parametrize(
     ("model", "given", "error", "said"),
     [
@@ -149,13 +144,6 @@ def test_answers_of__function_of_probabilities():
 def test_answers_of__bad_models__say_so(model, given, error, said):
     with pytest.raises(error, match=said):
         answers_of(model, given)
-
-
-def test_answers_of__estimator_without_features__says_so():
-    from sklearn.linear_model import LogisticRegression
-
-    with pytest.raises(DataError, match="Give embeddings"):
-        answers_of(LogisticRegression(), {"labels": [0]})
 
 
 @pytest.mark.parametrize("told", [None, 3, [0]])

@@ -5,10 +5,8 @@ from tests.build import planted_project
 from weakspot.core.errors import ConfigError, DataError, WeakspotError
 from weakspot.core.failures import FailureCriterion
 from weakspot.project.nearest import IndexKind, NearestRequest
-from weakspot.project.nearest_rows import EmbeddingShards, nearest_rows
 from weakspot.run.halves import split_in_halves
 from weakspot.run.preparation import CLIP
-from weakspot.store.array_files import KEY_COLUMNS, packed_hashes
 
 
 @pytest.fixture(scope="module")
@@ -83,21 +81,6 @@ def test_nearest__above_counts_all_and_lists_the_first(project, samples, both):
     assert report.failing.total == sum(one.is_failure is not None for one in expected)
     assert report.failing.total + report.failing_elsewhere.total == len(both[0].rows)
     assert project.nearest(NearestRequest(phrase="green", above=1.0)).images == ()
-
-
-def test_nearest__files_of_the_cache_can_be_read_directly(project, samples):
-    space = samples.space(CLIP)
-    cache = project.store.embeddings(space.encoder_id)
-    direct = EmbeddingShards([shard.numbers() for shard in cache.shards()], first=KEY_COLUMNS)
-    keys = np.concatenate([shard.keys for shard in cache.shards()])
-    hashes = packed_hashes(samples.dataset.table.column("content_hash"))
-    query = np.asarray(space.embeddings[3])
-    (found,), (aligned,) = (
-        nearest_rows(direct, query, 10),
-        nearest_rows(EmbeddingShards([space.embeddings]), query, 10),
-    )
-    assert found.scores.tolist() == aligned.scores.tolist()
-    assert set(keys[found.rows]) == set(hashes[aligned.rows])
 
 
 def test_nearest__class_and_splits(project):

@@ -53,14 +53,6 @@ def test_nearest_rows__like_brute_force(rows, shards, threads, n_wanted):
         )
 
 
-def test_nearest_rows__equals_by_row_number(rows, shards):
-    (found,) = nearest_rows(shards, rows[40] * 7, 25)
-    assert set(found.rows[:20].tolist()) <= {*range(40, 60), *range(100, 110)}
-    for score in set(found.scores.tolist()):
-        tied = found.rows[found.scores == score].tolist()
-        assert tied == sorted(tied)
-
-
 def test_nearest_rows__within(rows, shards):
     within = np.zeros(len(rows), dtype=np.bool_)
     within[[5, 6, 41, 105, 300, 599]] = True
@@ -77,15 +69,6 @@ def test_nearest_rows__more_candidates_than_are_kept(monkeypatch, rows, shards):
     assert found.rows.tolist() == [0, 1, 2, 3, 4]
 
 
-def test_nearest_rows__no_rows():
-    for shards in (
-        EmbeddingShards([np.empty((0, 3), np.float32)]),
-        EmbeddingShards([np.full((4, 3), np.nan, np.float32)]),
-    ):
-        (found,) = nearest_rows(shards, np.ones(3), 5)
-        assert found.rows.tolist() == []
-
-
 @pytest.mark.parametrize("threads", [1, 2])
 def test_rows_above__like_brute_force(rows, shards, threads):
     for query in queries_near(rows):
@@ -94,12 +77,6 @@ def test_rows_above__like_brute_force(rows, shards, threads):
         for threshold in (ranked[0], ranked[3], np.nextafter(ranked[3], 2), 0.2, -2.0, 2.0, np.inf):
             found = np.concatenate(list(rows_above(shards, query, threshold, threads=threads)))
             assert found.tolist() == np.flatnonzero(scores >= threshold).tolist()
-
-
-def test_rows_above__within(rows, shards):
-    within = np.arange(len(rows)) % 2 == 0
-    found = np.concatenate(list(rows_above(shards, rows[40], 0.1, within=within)))
-    assert found.tolist() == np.flatnonzero((all_scores(rows, rows[40]) >= 0.1) & within).tolist()
 
 
 @pytest.mark.parametrize(

@@ -13,15 +13,6 @@ from weakspot.project.nearest_rows import (
 )
 
 
-def test_shards__numbered_through():
-    shards = EmbeddingShards(
-        [np.zeros((3, 2), np.float32), np.zeros((0, 2), np.float32), np.ones((2, 2), np.float32)]
-    )
-    assert len(shards) == 5
-    assert [(piece.offset, len(piece)) for piece in shards.pieces] == [(0, 3), (3, 2)]
-    assert [offset for offset, _ in shards.blocks()] == [0, 3]
-
-
 def test_shards__columns_in_front_are_passed_over():
     records = np.array([[np.nan, 9, 1, 0], [7, 7, 0, 1]], dtype=np.float32)
     shards = EmbeddingShards([records], first=2)

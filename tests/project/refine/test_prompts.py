@@ -124,11 +124,6 @@ def test_refine_prompts__everything_is_refused(images):
     assert caught.value.fix == "Say it without the refused words."
 
 
-def test_refine_prompts__no_failure_shows_a_value(images):
-    with pytest.raises(NotEnoughDataError, match="nothing to generate"):
-        refine_prompts([], RefineRequest(), images)
-
-
 def test_drawable__asks_for_no_prompt_twice(images):
     asked = []
 

@@ -22,13 +22,3 @@ def test_refine_request__says_everything_that_is_wrong_at_once():
         "magic",
     ):
         assert words in caught.value.what
-
-
-def test_refine_request__no_kind():
-    with pytest.raises(ConfigError, match="at least one kind"):
-        RefineRequest(kinds=())
-
-
-def test_n_images__by_failures_within_bounds():
-    assert [RefineRequest().n_images(n) for n in (1, 15, 50)] == [60, 75, 100]
-    assert RefineRequest(most_each=4).n_images(9) == 4

@@ -6,8 +6,7 @@ import pytest
 
 from weakspot.core.assistants import NO_ASSISTANTS, Assistants
 from weakspot.core.dataset import METADATA_PREFIX, Split
-from weakspot.core.errors import ConfigError, ModelError
-from weakspot.core.rules import AllOfRule, ColumnRule
+from weakspot.core.errors import ConfigError
 from weakspot.core.samples import AttributeBook, EmbeddingSpace, SampleSet, marked_attributes
 from weakspot.data.engine.local import LocalEngine
 from weakspot.data.table_source import ManifestSource
@@ -70,19 +69,6 @@ def test_with_attributes__built_in_words_tell_the_truth(scenes, store):
     assert marked_attributes(samples.dataset.table)[:2] == ("background", "colour")
     assert "Nothing is measured in images: there are none." in notes
     assert any("'weather' is left out" in note for note in notes)
-
-
-def test_with_attributes__combinations_apply_to_any_sample(scenes, store):
-    samples, _ = _attributed(_bare(scenes), store)
-    rule = AllOfRule(
-        rules=(
-            ColumnRule(column="colour", values=("red",)),
-            ColumnRule(column="background", values=("grassy",)),
-        )
-    )
-    truth = scenes.samples(*Split)
-    wanted = (_words(truth, "colour") == "red") & (_words(truth, "background") == "grassy")
-    assert (rule.members(samples, samples.rows) == wanted).mean() > 0.99
 
 
 def test_with_attributes__the_book_is_for_people(scenes, store):
@@ -198,15 +184,6 @@ def test_with_attributes__no_text_side(scenes, store, assistants):
     found, notes = _attributed(_bare(scenes), store, assistants=assistants)
     assert marked_attributes(found.dataset.table) == ()
     assert notes[0] == "No attribute is told from words: there is no encoder with a text side."
-
-
-def test_with_attributes__a_text_side_that_fails_is_a_note(scenes, store):
-    def broken(_phrases):
-        raise ModelError("The text side is broken.")
-
-    found, notes = _attributed(_bare(scenes), store, assistants=Assistants(embed_texts=broken))
-    assert marked_attributes(found.dataset.table) == ()
-    assert notes[0] == "No attribute is told from words: The text side is broken."
 
 
 def test_with_attributes__switched_off(scenes, store):

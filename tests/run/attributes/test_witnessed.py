@@ -3,7 +3,6 @@ from dataclasses import dataclass, field
 import pytest
 
 from weakspot.core.dataset import dataset_from_columns
-from weakspot.core.samples import WORD_SOURCES
 from weakspot.run.settings import WitnessSettings
 from weakspot.run.witnessed import witnessed_columns
 from weakspot.words.attribute_columns import AssignedColumn, LeftOut
@@ -59,12 +58,6 @@ def test_witnessed_columns__rare_values_stay_and_single_ones_do_not(said):
     assert colour.attribute.missing_share == 0.25
     assert isinstance(always, LeftOut)
     assert notes == ["The witness 'text' was not asked: it is not there."]
-
-
-def test_witnessed_columns__can_bear_witness_to_words(said):
-    colour, _ = witnessed_columns(said, _dataset(12), WitnessSettings(), [])
-
-    assert colour.attribute.source not in WORD_SOURCES
 
 
 def test_witnessed_columns__too_many_images_are_only_looked_at_if_all_are_meant(said):

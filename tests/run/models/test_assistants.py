@@ -199,11 +199,6 @@ def test_assistants_for__second_encoder_must_be_another_one_with_text(store):
     assert samples.space("second").encoder_id.endswith("noise-0.2")
 
 
-def test_assistants_for__text_side_of_the_embedder(store):
-    _, found = _assistants(store, embedder=PlantedEmbedder())
-    assert found.embed_texts(["red", "green"]).shape == (2, 64)
-
-
 def test_assistants_for__captions_of_a_column_are_not_mixed_with_a_model(store):
     samples = _samples(store)
     column = [f" caption {row} " if row % 2 else None for row in range(40)]
@@ -317,20 +312,6 @@ def test_assistant_parts__unknown_option_is_refused_at_once(tmp_path):
         assistant_parts(settings, tmp_path)
 
 
-def test_assistant_parts__paths_start_at_the_project(tmp_path):
-    (tmp_path / "embeddings.npy").write_bytes(b"")
-    settings = weakspot.Settings(
-        second_embedder={
-            "name": "given-embeddings",
-            "options": {"path": "embeddings.npy", "speed": 1},
-        }
-    )
-    with pytest.raises(ConfigError, match=r"\[second_embedder\] options"):
-        assistant_parts(settings, tmp_path)
-    chosen = assistant_parts(weakspot.Settings(second_embedder={"name": "embedded"}), tmp_path)
-    assert chosen.second is not None
-
-
 def test_project__unknown_captioner_is_noticed_before_anything_is_embedded(tmp_path, planted):
     world, written = planted
 
@@ -348,22 +329,6 @@ def test_project__unknown_captioner_is_noticed_before_anything_is_embedded(tmp_p
     project.ingest()
     with pytest.raises(ConfigError, match="blipp"):
         project.samples()
-
-
-def test_project__samples_have_the_second_space(tmp_path, planted):
-    world, written = planted
-    project = Project.create(
-        tmp_path,
-        data=str(written.manifest),
-        classifier=planted_classifier(world),
-        embedder=PlantedEmbedder(),
-        settings=weakspot.Settings(
-            second_embedder={"name": "planted", "options": {"noise_scale": 0.3}},
-            language={"name": "planted"},
-        ),
-    )
-    project.ingest()
-    assert set(project.samples().spaces) == {"clip", "features", "second"}
 
 
 def test_ids__one_that_cannot_be_had_is_left_out(tmp_path):

@@ -133,15 +133,6 @@ def test_classify__interrupted_goes_on_where_it_was(project):
     assert found.n_predictions == 6
 
 
-def test_classify__without_features(project):
-    assert (
-        classify(
-            project, project.dataset(), RednessClassifier(has_features=False), engine=ENGINE
-        ).own
-        is None
-    )
-
-
 def test_classify__missing_image_counts_as_not_predicted(project, folder):
     (folder / "cat" / "1.png").unlink()
     found = classify(project, project.dataset(), RednessClassifier(), engine=ENGINE)
@@ -164,11 +155,6 @@ def test_classify__other_classes_are_refused_before_any_image(project):
     with pytest.raises(ModelError, match="do not have the same classes"):
         classify(project, project.dataset(), classifier, engine=ENGINE)
     assert classifier.n_seen == 0
-
-
-def test_classify__classifier_without_class_names(project):
-    found = classify(project, project.dataset(), RednessClassifier(class_names=None), engine=ENGINE)
-    np.testing.assert_allclose(found.dataset.probabilities[0], [0.25, 0.75])
 
 
 def test_classify__other_task(project):

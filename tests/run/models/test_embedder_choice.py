@@ -87,12 +87,3 @@ def test_build_embedder__paths_start_from_the_project(tmp_path):
     side = built._text_side
     assert isinstance(side, OnnxPairEmbedder)
     assert side._folder == tmp_path / "towers"
-
-
-def test_build_embedder__unknown_name_or_option():
-    with pytest.raises(ConfigError, match="There is no embedder called 'nothing'"):
-        build_embedder("nothing", {})
-    with pytest.raises(
-        ConfigError, match=r"(?s)Some options cannot be used.*colour: there is no such option"
-    ):
-        build_embedder("embedded", {"colour": "red"})

@@ -96,25 +96,6 @@ def test_said__another_model_or_question_is_asked_anew(store):
     assert part.n_spoken == 6
 
 
-def test_said__no_rows(store):
-    part = Redness()
-    assert _texts(store, part).said(ROWS[:0], part.speak) == []
-    assert part.n_calls == 0
-
-
-def test_said__same_content_is_asked_about_once(tmp_path, images):
-    folder = tmp_path / "copies" / "thing"
-    folder.mkdir(parents=True)
-    for name in ("a.png", "b.png"):
-        (folder / name).write_bytes((images / "thing" / "05.png").read_bytes())
-    store = ProjectStore.create(tmp_path / "project")
-    ingest(store, ImageFolderSource(location=str(folder.parent)), engine=ENGINE)
-    part = Redness()
-    n_rows = len(store.dataset())
-    assert _texts(store, part).said(np.arange(n_rows), part.speak) == ["red 5"] * n_rows
-    assert part.n_spoken == 1
-
-
 def test_said__unreadable_image_has_no_text_and_is_tried_again_by_the_next_run(tmp_path, images):
     folder = tmp_path / "data" / "thing"
     folder.mkdir(parents=True)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from weakspot.core.errors import ConfigError, ModelError, UnavailableError
+from weakspot.core.errors import ConfigError
 from weakspot.core.roles import ObjectMask
 from weakspot.data.engine.local import LocalEngine
 from weakspot.data.image_folder import ImageFolderSource
@@ -86,26 +86,12 @@ def test_of__every_image_once_and_kept(store):
         assert (one.coverage[0] > 0).sum() == 20 * (40 * row + 51) // 255
 
 
-def test_of__another_class_is_asked_for_anew(store):
-    part = LeftPart()
-    masks = _masks(store, part)
-    masks.of(ROWS[:1], "thing")
-    masks.of(ROWS[:1], "other")
-    assert part.asked == [(51, "thing"), (51, "other")]
-
-
 def test_of__broken_image_costs_only_its_own_mask_and_is_tried_again(store):
     found = _masks(store, LeftPart(bad=[131])).of(ROWS, "thing")
     assert [mask.refused for mask in found] == ["", "", UNREADABLE, "", "", ""]
     later = LeftPart()
     assert not any(mask.refused for mask in _masks(store, later).of(ROWS, "thing"))
     assert later.asked == [(131, "thing")]
-
-
-def test_of__segmenter_that_is_not_there_says_so(store):
-    part = LeftPart(error=UnavailableError("It cannot be fetched."))
-    with pytest.raises(ModelError, match="It cannot be fetched"):
-        _masks(store, part).of(ROWS, "thing")
 
 
 def test_write_mask__large_one_is_kept_smaller():
@@ -115,10 +101,6 @@ def test_write_mask__large_one_is_kept_smaller():
     assert found.coverage.shape == (MAX_KEPT_SIDE, MAX_KEPT_SIDE // 2)
     assert found.coverage.mean() == pytest.approx(0.5)
     assert (found.quality, found.refused) == (0.5, "no")
-
-
-def test_build_segmenter__none_by_an_empty_name(tmp_path):
-    assert build_segmenter(Settings(segmenter=SegmenterSettings(name="")), tmp_path) is None
 
 
 def test_build_segmenter__unknown_option(tmp_path):

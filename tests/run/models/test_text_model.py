@@ -1,7 +1,6 @@
 import os
 from dataclasses import dataclass
 
-import numpy as np
 import pytest
 from PIL import Image
 
@@ -9,7 +8,7 @@ from weakspot.core.errors import ModelError, UnavailableError
 from weakspot.data.embed import ImageRequest, map_images
 from weakspot.data.engine.local import LocalEngine
 from weakspot.data.engine.processes import ProcessEngine
-from weakspot.run.image_texts import MAX_FAILURES_AT_FIRST, TextModel
+from weakspot.run.image_texts import TextModel
 
 ENGINES = [LocalEngine(n_workers=2, queue_depth=4), ProcessEngine(n_workers=1)]
 
@@ -84,17 +83,3 @@ def test_text_model__an_image_that_kills_its_worker_has_no_text(requests):
     assert [text for _, given in found for text in given.columns[0]] == [
         f"red {red}" for red in range(10) if red != 5
     ]
-
-
-def test_text_model__one_that_has_failed_is_not_asked_again():
-    calls = []
-
-    def speak(images):
-        calls.append(len(images))
-        raise ValueError("nonsense")
-
-    model = TextModel(who="captioner", speak=speak, image_side=None, has_spoken=False)
-    images = [np.zeros((4, 4, 3), dtype=np.uint8)] * 4
-    first, second = model.answer(images), model.answer(images)
-    assert calls == [4] + [1] * MAX_FAILURES_AT_FIRST
-    assert first.failure is second.failure is not None

@@ -97,13 +97,6 @@ def test_check_class_order__two_of_many_that_are_exchanged_are_worth_a_look():
     assert check.short == "a, b look exchanged"
 
 
-def test_check_class_order__two_classes_the_wrong_way_round():
-    check, order = _checked([[5, 45], [40, 10]])
-    assert check.state is CheckState.PROBLEM
-    assert "85 % if the outputs are in reverse order" in check.sentence
-    assert order.meant.tolist() == [1, 0]
-
-
 def test_check_class_order__evaluation_of_another_kind_is_no_wrong_order():
     # In training the names are right; only evaluation is turned round.
     right, turned = _answers([[30, 0], [0, 30]]), _answers([[0, 120], [120, 0]])

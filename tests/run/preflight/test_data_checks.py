@@ -56,12 +56,6 @@ def test_check_data__predictions_under_other_names():
     assert check.fix.startswith("Name the predictions anew")
 
 
-def test_check_data__test_stands_in_for_validation():
-    found = _checked(_data(splits=("train", "test")))
-    assert found["splits"].settings_line == 'splits = ["test"]'
-    assert "of 60 evaluation images" in found["accuracy"].sentence
-
-
 def test_check_data__what_the_ingest_found():
     summary = replace(
         SUMMARY, n_dealt=120, quarantined={"truncated": 3}, n_groups=9, n_groups_across_splits=2

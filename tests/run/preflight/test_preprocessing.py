@@ -14,7 +14,6 @@ from weakspot.run.preflight.classifier import (
     check_preprocessing,
     colour_variants,
     crop_variants,
-    preprocessing_of,
 )
 from weakspot.run.settings_file import toml_value
 
@@ -66,14 +65,6 @@ def test_check_preprocessing__a_bad_classifier_is_no_wrong_way(tmp_path):
 
 def test_check_preprocessing__too_few_images_say_nothing(tmp_path):
     assert _checked(tmp_path, WAYS["BGR"], n_images=20) == (None, None)
-
-
-def test_check_preprocessing__not_where_others_prepare_images():
-    class Own:
-        pass
-
-    assert preprocessing_of(Own()) is None
-    assert preprocessing_of(None) is None
 
 
 def test_colour_variants__grey_and_whole_numbers_leave_little_to_try():

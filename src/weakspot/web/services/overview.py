@@ -427,7 +427,7 @@ def confirmed_slices(record: RunRecord) -> list[ConfirmedSlice]:
 
 
 def _methods(document: ReportDocument) -> list[MethodView]:
-    confirmed = [finding.method for finding in document.findings]
+    confirmed = [finding.slice_.method for finding in document.findings]
     return [
         MethodView(**dict(one), n_confirmed=confirmed.count(one.method)) for one in document.methods
     ]

@@ -47,11 +47,6 @@ def test_judge__odd_looks(photograph):
     assert _score("overexposed", light) < 0.5
 
 
-def test_judge__other_names_of_the_same(photograph):
-    assert _score("out of focus", photograph) == _score("blurry", photograph)
-    assert _score("monochrome", photograph) == _score("black and white", photograph)
-
-
 @pytest.mark.parametrize("words", ["green", "pale", "small", "with text"])
 def test_judge__what_it_cannot_tell(words):
     assert WITNESS.judge(words) is None

@@ -120,10 +120,6 @@ def test_seeing__of_many_rows_only_some_at_even_steps(store):
     assert np.array_equal(found[[0, 3, 6]], every[[0, 3, 6]])
 
 
-def test_seeing__no_rows(store):
-    assert _seeing(store, Counting())(np.arange(0), "dark").shape == (0,)
-
-
 def test_seeing__masks_are_asked_for_by_class_and_unclear_ones_are_unknown(store):
     segmenter = CornerSegmenter()
     dataset = store.dataset()
@@ -165,12 +161,3 @@ def test_seeing__one_that_is_not_there_is_left_out_and_named(store):
     assert "'properties' was not asked" in note
     assert "no package index" in note
     assert seeing.try_said(gone, np.arange(2)) == ["", ""]
-
-
-def test_ids__of_all_witnesses(store):
-    seeing = _seeing(store, PropertiesWitness(), MasksWitness(segmenter=CornerSegmenter()))
-
-    assert seeing.ids() == {
-        "witness properties": "witness:properties:2",
-        "witness masks": "witness:masks:1 corner@1 object",
-    }
