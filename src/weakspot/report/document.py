@@ -33,6 +33,7 @@ from weakspot.report.findings import (
 from weakspot.report.first_answer import FirstAnswer, first_answer
 from weakspot.report.images import SliceImages
 from weakspot.report.model_card import (
+    ClassAccuracy,
     DataFacts,
     ModelCard,
     class_accuracies,
