@@ -1,8 +1,7 @@
-"""What `--json` writes: a page with the fields of every answer, and a JSON Schema of each in docs/reference/schema."""
+"""What `--json` writes: a page that names every answer, and a JSON Schema of each in docs/reference/schema."""
 
 import inspect
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +36,8 @@ HEAD = """# JSON
 Made by `tools/make_reference.py`; do not edit. With `--json` a command writes one JSON value to the output stream and nothing else
 there; progress and errors go to the error stream, and exit codes are the same. `report --json` names the written files by format,
 `export` and `import` the files, `doctor` has `verdict`, `checks`, `findings` and `registered`, and `watch` writes one object a round.
-The others are below, each with its whole JSON Schema. New fields may come with any version; a field that is there keeps its name and
-meaning, or is deprecated as [names in Python](python.md) are.
+The others are below; the JSON Schema of each says what every field means. New fields may come with any version; a field that is
+there keeps its name and meaning, or is deprecated as [names in Python](python.md) are.
 """
 
 
@@ -64,39 +63,13 @@ def schemas() -> dict[str, str]:
 
 
 def json_page() -> str:
-    """Return the page, and keep the schemas beside it current."""
-    lines = [HEAD]
-    written = schemas()
+    """Return the page; the schemas beside it say what every field means."""
+    lines = [HEAD, "| commands | what they write | JSON Schema |", "|---|---|---|"]
     for name, (kind, commands) in ANSWERS.items():
-        schema = json.loads(written[f"{name}.json"])
-        called = ", ".join(f"`weakspot {one} --json`" for one in commands.split(", "))
         summary = " ".join((inspect.getdoc(kind) or "").split("\n\n")[0].split())
-        lines += [f"## {name}", "", f"{called}: {summary} [JSON Schema](schema/{name}.json)", ""]
-        lines += ["| field | type | meaning |", "|---|---|---|"]
-        meanings = _meanings(inspect.getdoc(kind) or "")
-        for field, given in schema["properties"].items():
-            meaning = meanings.get(field, given.get("description", "")).replace("|", "\\|")
-            lines.append(f"| `{field}` | {_type(given)} | {meaning} |")
-        lines.append("")
-    return "\n".join(lines).rstrip() + "\n"
-
-
-def _type(given: dict) -> str:
-    if "anyOf" in given:
-        return " or ".join(dict.fromkeys(_type(one) for one in given["anyOf"]))
-    if "$ref" in given:
-        return given["$ref"].rsplit("/", 1)[1]
-    kind = given.get("type", "any")
-    inside = given.get("items") or given.get("additionalProperties")
-    return f"{kind} of {_type(inside)}" if isinstance(inside, dict) and inside else str(kind)
-
-
-def _meanings(text: str) -> dict[str, str]:
-    if "\nArgs:\n" not in text:
-        return {}
-    section = text.split("\nArgs:\n", maxsplit=1)[1].split("\n\n", maxsplit=1)[0]
-    entries = re.findall(r"^    (\w+): (.*(?:\n        .*)*)", section, re.M)
-    return {name: " ".join(meaning.split()) for name, meaning in entries}
+        called = ", ".join(f"`{one}`" for one in commands.split(", "))
+        lines.append(f"| {called} | {summary} | [{name}.json](schema/{name}.json) |")
+    return "\n".join(lines) + "\n"
 
 
 def write_schemas() -> None:

@@ -134,6 +134,7 @@ def card_page(title: str, rows: Sequence[Mapping[str, object]], weak: Sequence[s
     worst = ", ".join(
         f"{row['word']} ({float(str(row['auc'])):.2f})" for row in below[:WORST_NAMED]
     )
+    areas = ", ".join(f"{row['word']} {float(str(row['auc'])):.2f}" for row in below)
     lines = [
         f"# {title}",
         "",
@@ -143,16 +144,14 @@ def card_page(title: str, rows: Sequence[Mapping[str, object]], weak: Sequence[s
         f"{len(said)} of {len(rows)} words may be said: each has a held-out area under the curve of at least {MIN_AREA:.2f}. "
         f"{len(below)} are below it, {len(unmeasured)} could not be measured; neither are said unless a person gives them.",
         "",
-        "| measured on | words that may be said: area under the curve (images with it) |",
+        "| measured on | words that may be said, best first |",
         "|---|---|",
     ]
+    best = sorted(said, key=lambda row: -float(str(row["auc"])))
     for source in dict.fromkeys(str(row["on"]) for row in said):
-        lines.append(f"| {source} | {_areas(row for row in said if row['on'] == source)} |")
-    lines += ["", f"Measured, and not said: {_areas(below) or 'none'}."]
+        words = ", ".join(str(row["word"]) for row in best if row["on"] == source)
+        lines.append(f"| {source} | {words} |")
+    lines += ["", f"Measured, and not said: {areas or 'none'}."]
     lines += ["", f"Not measured, so never said of itself: {', '.join(unmeasured) or 'none'}.", ""]
     return "\n".join(lines)
 
-
-def _areas(rows: Iterable[Mapping[str, object]]) -> str:
-    """Return words with their areas and the number of images that show them."""
-    return ", ".join(f"{row['word']} {float(str(row['auc'])):.2f} ({row['n']})" for row in rows)
