@@ -26,7 +26,7 @@ from weakspot.run.settings import (
     GeneratorSettings,
     Settings,
 )
-from weakspot_lab.bench.images import PER_KIND, bench_folder, cifar_photographs
+from weakspot_lab.bench.photographs import PER_KIND, bench_folder, cifar_photographs
 from weakspot_lab.bench.photographs import photograph_problems
 
 CONTROL = "on its own background"

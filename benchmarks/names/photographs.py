@@ -12,7 +12,7 @@ import numpy as np
 from PIL import Image, ImageOps
 
 from weakspot.project.example_data import GroceryPhotograph, groceries
-from weakspot_lab.bench.images import CIFAR_KINDS, CIFAR_PACKAGE, npm_package
+from weakspot_lab.bench.photographs import CIFAR_KINDS, CIFAR_PACKAGE, npm_package
 
 SIDE = 224
 CIFAR_SIDE, PER_FILE = 32, 10_000

@@ -3,7 +3,7 @@ import json
 import numpy as np
 
 from weakspot.models.text_side import TextProjection
-from weakspot_lab.align.card import Card, Figure, settings_of, write_card
+from weakspot_lab.align.aligning import Card, Figure, settings_of, write_card
 from weakspot_lab.align.training import AlignParameters, AlignResult
 
 CARD = Card(

@@ -8,14 +8,14 @@ from weakspot.core.failures import FailureCriterion
 from weakspot.core.rules import LinearRule
 from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.core.slices import DataUse, FailureSlice, SliceName
-from weakspot_lab.bench.measures import (
+from weakspot_lab.bench.problem import KnownSlice
+from weakspot_lab.bench.scores import (
     agreement,
     best_precision,
     fails_elsewhere,
     judge_name,
     precision_at,
 )
-from weakspot_lab.bench.problem import KnownSlice
 
 
 def _never(_first, _second):

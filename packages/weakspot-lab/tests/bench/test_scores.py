@@ -1,8 +1,7 @@
 import pytest
 
-from weakspot_lab.bench.measures import NameVerdict
 from weakspot_lab.bench.pages import plots, table
-from weakspot_lab.bench.scores import MethodScore, TruthScore, table_rows
+from weakspot_lab.bench.scores import MethodScore, NameVerdict, TruthScore, table_rows
 
 
 def _score(**changes):

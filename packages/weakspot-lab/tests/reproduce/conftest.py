@@ -4,7 +4,7 @@ import pytest
 from typer.testing import CliRunner
 
 from weakspot_lab.reproduce.figures import Measured, PaperFigure, PaperFigures
-from weakspot_lab.reproduce.protocol import PaperTable, Protocol, Step, open_protocol
+from weakspot_lab.reproduce.protocol import Outcome, PaperTable, Protocol, Step, open_protocol
 from weakspot_lab.reproduce.request import ReproduceRequest
 from weakspot_lab.reproduce.running import StepJournal, run_protocol
 from weakspot_lab.reproduce.writing import RESULTS, Reproduction
@@ -55,9 +55,11 @@ def make_protocol():
                 Step(name="draw", seconds=1.0, work=draw),
                 Step(name="sum", seconds=2.0, work=sum_up),
             ),
-            measured=measured,
-            tables=tables,
-            plots=lambda results: {"toy.svg": f"<svg>{results['sum']['jitter']}</svg>"},
+            outcome=Outcome(
+                measured=measured,
+                tables=tables,
+                plots=lambda results: {"toy.svg": f"<svg>{results['sum']['jitter']}</svg>"},
+            ),
         )
 
     return build

@@ -21,8 +21,7 @@ from weakspot.run.settings import Settings
 from weakspot.run.stage_clock import StageClock, new_record
 from weakspot.store.project import ProjectStore
 from weakspot.testing.fakes import PlantedEmbedder, PlantedImageGenerator, planted_classifier
-from weakspot_lab.sweep.sweeping import sweep, sweep_synthetic
-from weakspot_lab.sweep.table import SweepTable
+from weakspot_lab.sweep.sweeping import SweepTable, sweep, sweep_synthetic
 
 CRITERION = FailureCriterion()
 

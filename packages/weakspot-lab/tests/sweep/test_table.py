@@ -7,7 +7,7 @@ import pytest
 
 from weakspot.core.evidence import Interval
 from weakspot.core.repairs import GroupChange, GroupKind
-from weakspot_lab.sweep.table import SweepPoint, SweepTable, sweep_files, trade_off_plots
+from weakspot_lab.sweep.sweeping import SweepPoint, SweepTable, sweep_files, trade_off_plots
 
 
 def change(before, after, n_samples=100, kind=GroupKind.OVERALL):

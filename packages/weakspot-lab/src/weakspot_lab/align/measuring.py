@@ -154,4 +154,3 @@ def card_page(title: str, rows: Sequence[Mapping[str, object]], weak: Sequence[s
     lines += ["", f"Measured, and not said: {areas or 'none'}."]
     lines += ["", f"Not measured, so never said of itself: {', '.join(unmeasured) or 'none'}.", ""]
     return "\n".join(lines)
-

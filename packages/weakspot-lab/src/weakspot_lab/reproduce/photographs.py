@@ -2,7 +2,7 @@
 
 import csv
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,29 +40,37 @@ BATCH = 32
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ImageList:
-    """Photographs with a label and an attribute.
+class GroupedSamples:
+    """Samples with a label and an attribute, which together are the given groups.
 
     Args:
         class_names: names of the labels.
         values: names of the attribute's values.
-        paths: [n].
         labels: [n].
-        attributes: number of every image's value [n].
+        attributes: number of every sample's value [n].
         splits: [n] train, validation or test.
     """
 
     class_names: tuple[str, ...]
     values: tuple[str, ...]
-    paths: tuple[Path, ...]
     labels: IntArray
     attributes: IntArray
     splits: AnyArray
 
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ImageList(GroupedSamples):
+    """Photographs.
+
+    Args:
+        paths: [n].
+    """
+
+    paths: tuple[Path, ...]
+
     def only(self, rows: IntArray) -> "ImageList":
-        return ImageList(
-            class_names=self.class_names,
-            values=self.values,
+        return replace(
+            self,
             paths=tuple(self.paths[row] for row in rows.tolist()),
             labels=self.labels[rows],
             attributes=self.attributes[rows],

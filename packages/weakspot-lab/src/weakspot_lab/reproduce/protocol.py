@@ -2,8 +2,9 @@
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,7 +13,8 @@ import numpy as np
 from weakspot.core.arrays import child_seed, generator
 from weakspot.core.errors import ConfigError
 from weakspot.core.record import Record
-from weakspot_lab.reproduce.figures import Measured, PaperFigures
+from weakspot_lab.reproduce.expected_files import DataSet, require_data
+from weakspot_lab.reproduce.figures import Measured, PaperFigures, read_figures
 from weakspot_lab.reproduce.request import ReproduceRequest
 
 Value = TypeVar("Value")
@@ -80,26 +82,37 @@ class PaperTable(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What the results of a protocol's steps come to; steps that were not run are passed over.
+
+    Args:
+        measured: what was measured for every figure of the paper, by key.
+        tables: tables in the paper's own form.
+        plots: SVG texts by file name.
+        notes: what to know of the run as a whole.
+    """
+
+    measured: Callable[[Results], Mapping[str, Measured]]
+    tables: Callable[[Results], Iterable[PaperTable]]
+    plots: Callable[[Results], Mapping[str, str]]
+    notes: Callable[[Results], Iterable[str]] = lambda _results: ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Protocol:
-    """A paper's protocol.
+    """A paper's protocol on what it runs.
 
     Args:
         stated: what the paper states.
         data_words: on what it runs, in a sentence; for a stand-in, what stands for what.
         steps: in order.
-        measured: what was measured for every figure of the paper, by key.
-        tables: tables in the paper's own form.
-        plots: SVG texts by file name.
-        notes: what to know of the run as a whole, from its results.
+        outcome: what their results come to.
     """
 
     stated: PaperFigures
     data_words: str
     steps: tuple[Step, ...]
-    measured: Callable[[Results], Mapping[str, Measured]]
-    tables: Callable[[Results], Sequence[PaperTable]]
-    plots: Callable[[Results], Mapping[str, str]]
-    notes: Callable[[Results], Sequence[str]] = lambda _results: ()
+    outcome: Outcome
 
     @property
     def paper(self) -> str:
@@ -144,5 +157,68 @@ def open_protocol(request: ReproduceRequest) -> Protocol:
             fix="Give one of the two.",
         )
     module = importlib.import_module(f"weakspot_lab.reproduce.{request.paper}.protocol")
-    found: Protocol = module.protocol(request)
-    return found
+    paper: Paper = module.PROTOCOL
+    return paper.open(request)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Paper:
+    """What a paper measures, on whatever it runs.
+
+    Args:
+        key: its short name, as the command takes it.
+        name: as messages call it.
+        sets: the data sets that it runs on.
+        stand_in_words: what stands for what.
+        stand_in_steps: the steps on the stand-in.
+        given_words: what takes the place of the paper's models on its own data.
+        given_steps: the steps on a data set that is there.
+        outcome: what the results of all these steps come to.
+    """
+
+    key: str
+    name: str
+    sets: tuple[DataSet, ...]
+    stand_in_words: str
+    stand_in_steps: Callable[[ReproduceRequest], Sequence[Step]]
+    given_words: Callable[[ReproduceRequest, DataSet], str]
+    given_steps: Callable[[ReproduceRequest, DataSet], Sequence[Step]]
+    outcome: Outcome
+
+    def open(self, request: ReproduceRequest) -> Protocol:
+        """Return the protocol on the stand-in, or the part of it that fits the data given.
+
+        Raises:
+            DataError: if files of the data are missing.
+        """
+        if request.is_stand_in:
+            words, steps = self.stand_in_words, self.stand_in_steps(request)
+        else:
+            found = require_data(request.data, self.sets, paper=self.name)
+            words = f"{found.name}, with {self.given_words(request, found)}."
+            steps = self.given_steps(request, found)
+        return Protocol(
+            stated=read_figures(self.key),
+            data_words=words,
+            steps=tuple(steps),
+            outcome=self.outcome,
+        )
+
+
+def each_step(
+    kind: str,
+    seconds: float,
+    work: Callable[..., StepResult],
+    values: Iterable[float],
+    *,
+    argument: str = "number",
+) -> tuple[Step, ...]:
+    """Return one step a value, named after its kind and the value.
+
+    >>> [one.name for one in each_step("tint", 1.0, dict, (0.5, 1.0), argument="share")]
+    ['tint-0.5', 'tint-1']
+    """
+    return tuple(
+        Step(name=f"{kind}-{value:g}", seconds=seconds, work=partial(work, **{argument: value}))
+        for value in values
+    )

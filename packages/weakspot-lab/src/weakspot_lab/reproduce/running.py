@@ -70,7 +70,7 @@ def run_protocol(
         clock.done(step, time.perf_counter() - begun)
     progress("steps", len(protocol.steps), len(protocol.steps))
     made = reproduction_of(protocol, request, context.results, key=key)
-    write_reproduction(made, protocol.plots(context.results), request.out)
+    write_reproduction(made, protocol.outcome.plots(context.results), request.out)
     journal.forget()
     return made
 

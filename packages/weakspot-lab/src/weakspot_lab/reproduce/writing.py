@@ -87,7 +87,7 @@ def reproduction_of(
     protocol: Protocol, request: ReproduceRequest, results: Results, *, key: str = ""
 ) -> Reproduction:
     """Put together figures, tables and results; `key` names what they depend on."""
-    stated = protocol.stated
+    stated, outcome = protocol.stated, protocol.outcome
     return Reproduction(
         paper=protocol.paper,
         title=stated.title,
@@ -97,11 +97,11 @@ def reproduction_of(
         data_words=protocol.data_words,
         seed=request.seed,
         figures=compare_figures(
-            stated.figures, protocol.measured(results), is_stand_in=request.is_stand_in
+            stated.figures, outcome.measured(results), is_stand_in=request.is_stand_in
         ),
-        tables=tuple(protocol.tables(results)),
-        plots=tuple(protocol.plots(results)),
-        notes=tuple(protocol.notes(results)),
+        tables=tuple(outcome.tables(results)),
+        plots=tuple(outcome.plots(results)),
+        notes=tuple(outcome.notes(results)),
         key=key,
         versions=library_versions(),
         steps={step.name: dict(results[step.name]) for step in protocol.steps},

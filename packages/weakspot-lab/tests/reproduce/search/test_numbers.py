@@ -1,6 +1,6 @@
 import pytest
 
-from weakspot_lab.reproduce.search.numbers import measured, ratio
+from weakspot_lab.reproduce.search.outcome import measured, ratio
 
 
 def test_measured__ratios_to_the_reference_caption():

@@ -7,12 +7,10 @@ from itertools import chain
 from weakspot_lab.reproduce.clarify.arms import WORST, Workshop, annotator_results, arm_results
 from weakspot_lab.reproduce.clarify.data_sets import SETS, WORDINGS, photograph_world
 from weakspot_lab.reproduce.clarify.many_classes import ManySizes, measure_many
-from weakspot_lab.reproduce.clarify.outcome import PAPER, measured
-from weakspot_lab.reproduce.clarify.shown import notes, plots, tables
+from weakspot_lab.reproduce.clarify.outcome import OUTCOME, PAPER
 from weakspot_lab.reproduce.clarify.world import ClarifyWorld, planted_birds, planted_faces
 from weakspot_lab.reproduce.expected_files import DataSet
-from weakspot_lab.reproduce.paper import Paper, each_step
-from weakspot_lab.reproduce.protocol import Context, Step, StepResult
+from weakspot_lab.reproduce.protocol import Context, Paper, Step, StepResult, each_step
 from weakspot_lab.reproduce.request import ReproduceRequest
 
 STAND_IN_WORDS = (
@@ -102,9 +100,5 @@ PROTOCOL = Paper(
     stand_in_steps=stand_in_steps,
     given_words=lambda _request, _found: "the encoder of this machine in place of CLIP ResNet-50",
     given_steps=given_steps,
-    measured=measured,
-    tables=tables,
-    plots=plots,
-    notes=notes,
+    outcome=OUTCOME,
 )
-protocol = PROTOCOL.open

@@ -11,6 +11,7 @@ from weakspot.core.arrays import AnyArray, FloatArray, IntArray, generator, unit
 from weakspot.core.dataset import Split, dataset_from_columns
 from weakspot.core.heads import Head
 from weakspot.core.samples import EmbeddingSpace, SampleSet
+from weakspot_lab.reproduce.photographs import GroupedSamples
 
 SPACE = "clip"
 COLUMN = "place"
@@ -19,16 +20,11 @@ ENCODER = "stand-in"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ClarifyWorld:
-    """Samples in two classes and two values of an attribute that goes with them.
+class ClarifyWorld(GroupedSamples):
+    """Embeddings in two classes and two values of an attribute that goes with them; no arm but the references sees the groups.
 
     Args:
         name: which data set it is, or stands for.
-        class_names: the classes.
-        values: values of the attribute.
-        labels: [n].
-        attributes: [n]; together with the label they are the given groups, which no arm but the references sees.
-        splits: [n].
         embeddings: [n, d].
         embed_texts: phrases to the same space.
         class_prompts: one phrase a class.
@@ -39,11 +35,6 @@ class ClarifyWorld:
     """
 
     name: str
-    class_names: tuple[str, ...]
-    values: tuple[str, ...]
-    labels: IntArray
-    attributes: IntArray
-    splits: AnyArray
     embeddings: FloatArray
     embed_texts: Callable[[Sequence[str]], FloatArray]
     class_prompts: tuple[str, ...]

@@ -1,15 +1,12 @@
 """The Directions protocol: steps, figures, tables and plots."""
 
 from weakspot_lab.reproduce.directions.conditions import measure_conditions
-from weakspot_lab.reproduce.directions.corruption import measure_corruption
 from weakspot_lab.reproduce.directions.data_sets import SETS, photograph_steps
-from weakspot_lab.reproduce.directions.outcome import PAPER, measured
+from weakspot_lab.reproduce.directions.other_data import SHARES, measure_corruption, measure_tint
+from weakspot_lab.reproduce.directions.outcome import OUTCOME, PAPER
 from weakspot_lab.reproduce.directions.rare import DEGREES, measure_rare, measure_removal
-from weakspot_lab.reproduce.directions.shown import plots, tables
 from weakspot_lab.reproduce.directions.spurious import RATIOS, measure_spurious, measure_strength
-from weakspot_lab.reproduce.directions.tints import SHARES, measure_tint
-from weakspot_lab.reproduce.paper import Paper, each_step
-from weakspot_lab.reproduce.protocol import Step
+from weakspot_lab.reproduce.protocol import Paper, Step, each_step
 from weakspot_lab.reproduce.request import ReproduceRequest
 
 STAND_IN_WORDS = (
@@ -46,8 +43,5 @@ PROTOCOL = Paper(
         "the encoder and small networks of this machine in place of CLIP and ResNet18"
     ),
     given_steps=photograph_steps,
-    measured=measured,
-    tables=tables,
-    plots=plots,
+    outcome=OUTCOME,
 )
-protocol = PROTOCOL.open

@@ -9,13 +9,11 @@ from weakspot_lab.reproduce.hibug.measuring import (
     measure_selection,
     measure_slices,
 )
-from weakspot_lab.reproduce.hibug.numbers import measured
+from weakspot_lab.reproduce.hibug.outcome import OUTCOME
 from weakspot_lab.reproduce.hibug.own_data import SETS, given_steps
 from weakspot_lab.reproduce.hibug.settings import measure_setting
-from weakspot_lab.reproduce.hibug.tables import plots, tables
 from weakspot_lab.reproduce.hibug.tasks import TASKS
-from weakspot_lab.reproduce.paper import Paper
-from weakspot_lab.reproduce.protocol import Step
+from weakspot_lab.reproduce.protocol import Paper, Step
 from weakspot_lab.reproduce.request import ReproduceRequest
 
 STAND_IN = (
@@ -59,8 +57,5 @@ PROTOCOL = Paper(
         else "small networks and the encoder of this machine in place of ResNet18 and BLIP"
     ),
     given_steps=given_steps,
-    measured=measured,
-    tables=tables,
-    plots=plots,
+    outcome=OUTCOME,
 )
-protocol = PROTOCOL.open

@@ -1,20 +1,80 @@
-"""The protocol of the Refine paper."""
+"""The protocol of the Refine paper, on the stand-in and on the paper's own data with the user's models."""
 
 from functools import partial
 
-from weakspot_lab.reproduce.paper import Paper
-from weakspot_lab.reproduce.protocol import Step
-from weakspot_lab.reproduce.refine.families import FAMILIES, SMALL_FAMILIES
+from weakspot.project.refine.projects import refine_project, refine_projects
+from weakspot.project.refine.request import RefineRequest
+from weakspot.repair.collective import FamilyType
+from weakspot_lab.reproduce.expected_files import DataSet
+from weakspot_lab.reproduce.given_models import given_generator, model_projects
+from weakspot_lab.reproduce.labelled_files import CIFAR_100, IMAGENET, INATURALIST
+from weakspot_lab.reproduce.protocol import Context, Paper, Step, StepResult
+from weakspot_lab.reproduce.refine.families import (
+    FAMILIES,
+    IMAGES_PER_FAILURE,
+    LAMBDA,
+    MAX_IMAGES,
+    SMALL_FAMILIES,
+    K,
+)
 from weakspot_lab.reproduce.refine.measuring import (
+    arm_figures,
+    collective,
+    first_names,
     measure_colour,
     measure_family,
     measure_many,
     measure_sweep,
 )
-from weakspot_lab.reproduce.refine.numbers import measured
-from weakspot_lab.reproduce.refine.own_data import SETS, given_steps
-from weakspot_lab.reproduce.refine.tables import plots, tables
+from weakspot_lab.reproduce.refine.outcome import OUTCOME
 from weakspot_lab.reproduce.request import ReproduceRequest
+
+SETS = (IMAGENET, CIFAR_100, INATURALIST)
+KINDS = ("background",)
+SECONDS_A_MODEL = 3600.0
+
+
+def given_steps(request: ReproduceRequest, found: DataSet) -> tuple[Step, ...]:
+    """Return one step for all models; what each has generated and embedded is kept in its project."""
+    seconds = SECONDS_A_MODEL * max(len(request.models), 1)
+    return (Step(name="family-given", seconds=seconds, work=partial(measure_given, found=found)),)
+
+
+def measure_given(context: Context, found: DataSet) -> StepResult:
+    """Refine every model by itself, and all with one set of images where there are several."""
+    projects = model_projects(context.request, found)
+    generator = given_generator(context.request)
+    kinds = ("colour",) if found is CIFAR_100 else KINDS
+    request = RefineRequest(
+        kinds=kinds,
+        n_names=K,
+        n_each=IMAGES_PER_FAILURE,
+        least_each=IMAGES_PER_FAILURE,
+        most_each=MAX_IMAGES,
+        debug_weight=LAMBDA,
+    )
+    refined = [refine_project(one, request, generator=generator).refinement for one in projects]
+    result: StepResult = {
+        "models": [
+            {"name": one.name, "arms": arm_figures(one), "names": first_names(one)}
+            for one in refined
+        ],
+        "failures": {},
+        "overlaps": [],
+    }
+    if len(projects) > 1:
+        kinds_of_set: tuple[FamilyType, ...] = (1, 2)
+        for kind in kinds_of_set:
+            made = refine_projects(
+                projects,
+                request,
+                kind=kind,
+                generator=generator,
+            ).refinement
+            result[f"collective {kind}"] = collective(made)
+            result["overlaps"] = [list(line) for line in made.overlaps]
+    return result
+
 
 STAND_IN = (
     "For ImageNet, CIFAR-100 and iNaturalist: rendered scenes of eight classes, which in training mostly come on backgrounds (or in "
@@ -48,8 +108,5 @@ PROTOCOL = Paper(
         f"{len(request.models)} models and the generator that is configured"
     ),
     given_steps=given_steps,
-    measured=measured,
-    tables=tables,
-    plots=plots,
+    outcome=OUTCOME,
 )
-protocol = PROTOCOL.open
