@@ -1,14 +1,13 @@
 """The whole way on tiny real models: a CLIP of transformers embeds, a Stable unCLIP pipeline of diffusers decodes its space."""
 
 import csv
-import importlib.util
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from PIL import Image
+from tests.models import tiny_pipelines
 from typer.testing import CliRunner
 
 from weakspot.cli.main import app
@@ -32,14 +31,6 @@ near_duplicate_bits = 0
 """
 
 
-def _tiny_pipelines():
-    place = Path(__file__).parents[2] / "backends" / "tiny_pipelines.py"
-    spec = importlib.util.spec_from_file_location("tiny_pipelines", place)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture(autouse=True)
 def _one_thread():
     n_threads = torch.get_num_threads()
@@ -51,7 +42,7 @@ def _one_thread():
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("lab", "decode")
-    tiny, random = _tiny_pipelines(), np.random.default_rng(0)
+    tiny, random = tiny_pipelines, np.random.default_rng(0)
     tiny.save_clip(made / "clip")
     tiny.save_clip(made / "other-clip", seed=1)
     tiny.save_unclip_from_images(made / "unclip")

@@ -12,12 +12,10 @@ from weakspot.run.settings import (
 )
 from weakspot_lab.reproduce.given_models import given_generator, model_projects
 from weakspot_lab.reproduce.labelled_files import IMAGENET
-from weakspot_lab.reproduce.refine import own_data as refine_data
-from weakspot_lab.reproduce.refine.protocol import protocol as refine_protocol
+from weakspot_lab.reproduce.refine import protocol as refine
 from weakspot_lab.reproduce.request import ReproduceRequest
 from weakspot_lab.reproduce.running import run_protocol
-from weakspot_lab.reproduce.search import own_data as search_data
-from weakspot_lab.reproduce.search.protocol import protocol as search_protocol
+from weakspot_lab.reproduce.search import protocol as search
 
 
 @pytest.fixture(scope="module")
@@ -58,11 +56,11 @@ def test_model_projects__none_named(tmp_path):
 
 def test_refine_protocol__the_user_s_own_models(projects, imagenet, tmp_path, monkeypatch):
     for name, value in (("KINDS", ("colour",)), ("MAX_IMAGES", 4), ("IMAGES_PER_FAILURE", 1)):
-        monkeypatch.setattr(refine_data, name, value)
+        monkeypatch.setattr(refine, name, value)
     request = ReproduceRequest(
         paper="refine", out=tmp_path / "out", data=imagenet, models=projects, generator="planted"
     )
-    found = run_protocol(refine_protocol(request), request)
+    found = run_protocol(refine.PROTOCOL.open(request), request)
     measured = {one.figure.key for one in found.figures if one.measured.value is not None}
     assert {"held_out", "seed", "clean", "collective_1", "relative", "iou_family"} <= measured
     assert {"lambda", "colour_held_out"}.isdisjoint(measured)
@@ -77,9 +75,9 @@ def test_search_protocol__the_user_s_own_model(projects, imagenet, tmp_path, mon
         generator="planted",
     )
     with pytest.raises(ConfigError, match="none of the pairs"):
-        run_protocol(search_protocol(request), request)
-    monkeypatch.setattr(search_data, "PAIRS", (("disc", "star"),))
-    found = run_protocol(search_protocol(request), request)
+        run_protocol(search.PROTOCOL.open(request), request)
+    monkeypatch.setattr(search, "PAIRS", (("disc", "star"),))
+    found = run_protocol(search.PROTOCOL.open(request), request)
     assert found.steps["pairs"]["rows"][0]["class"] == "disc"
     assert any(
         one.figure.key == "pairs_found" and one.measured.value is not None for one in found.figures

@@ -8,7 +8,7 @@ from weakspot.core.errors import ConfigError
 from weakspot_lab.reproduce.page import write_page
 from weakspot_lab.reproduce.running import run_protocol
 
-RESULTS = Path(__file__).parents[3] / "docs" / "results"
+RESULTS = Path(__file__).parents[4] / "docs" / "results"
 
 
 def test_write_page__headline_figures_from_files(toy_request, make_protocol, tmp_path):
@@ -45,7 +45,10 @@ def test_write_page__several_data_sets_of_a_paper_fill_the_figures_that_each_mea
     for name, protocol in (
         ("toy", whole),
         ("toy-faces", whole),
-        ("toy-radiographs", replace(whole, measured=lambda _results: {})),
+        (
+            "toy-radiographs",
+            replace(whole, outcome=replace(whole.outcome, measured=lambda _results: {})),
+        ),
     ):
         out = tmp_path / "papers" / name
         run_protocol(protocol, replace(toy_request, out=out, is_stand_in=name == "toy"))

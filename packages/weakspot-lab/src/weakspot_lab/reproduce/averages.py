@@ -1,7 +1,9 @@
 """Means over units (worlds, seeds, classes), with intervals by the bootstrap over units."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import getitem
 from typing import Any
 
 import numpy as np
@@ -61,16 +63,24 @@ def gain(first: Sequence[float], second: Sequence[float]) -> Average:
     return average([one - other for one, other in zip(first, second, strict=True)])
 
 
+def mean_of(values: Sequence[float], **words: Any) -> Measured:
+    """Return a mean with its interval."""
+    found = average(values)
+    return Measured(value=found.mean, low=found.low, high=found.high, **words)
+
+
+def percents(rows: Iterable[Mapping[str, Any]], path: str) -> list[float]:
+    """Return a field of every row in %: a list counts with its mean, and what is not known is NaN.
+
+    >>> percents([{"orders": {"svm": [0.5, 1.0]}}], "orders/svm")
+    [75.0]
+    """
+    fields: list[Any] = [reduce(getitem, path.split("/"), row) for row in rows]
+    return [float("nan") if one is None else 100.0 * float(np.mean(one)) for one in fields]
+
+
 def against(mine: Sequence[float], theirs: Sequence[float], name: str, **words: Any) -> Measured:
     """Return a mean compared, unit by unit, with what stands beside it."""
-    found, other, between = average(mine), average(theirs), gain(mine, theirs)
-    return Measured(
-        value=found.mean,
-        low=found.low,
-        high=found.high,
-        beside=other.mean,
-        beside_name=name,
-        gain_low=between.low,
-        gain_high=between.high,
-        **words,
-    )
+    between = gain(mine, theirs)
+    beside = {"beside": average(theirs).mean, "beside_name": name}
+    return mean_of(mine, **beside, gain_low=between.low, gain_high=between.high, **words)

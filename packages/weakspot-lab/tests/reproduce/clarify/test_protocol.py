@@ -1,7 +1,7 @@
 import pytest
 
 from weakspot.core.errors import DataError
-from weakspot_lab.reproduce.clarify.protocol import protocol
+from weakspot_lab.reproduce.clarify.protocol import PROTOCOL
 from weakspot_lab.reproduce.figures import read_figures
 from weakspot_lab.reproduce.request import ReproduceRequest
 
@@ -52,5 +52,5 @@ def test_protocol__an_arm_that_the_paper_finds_worse_claims_nothing(found):
 
 def test_protocol__without_data_it_says_what_it_expects(tmp_path):
     with pytest.raises(DataError, match="no file of a data set of Clarify") as caught:
-        protocol(ReproduceRequest(paper="clarify", out=tmp_path, data=tmp_path))
+        PROTOCOL.open(ReproduceRequest(paper="clarify", out=tmp_path, data=tmp_path))
     assert "metadata.csv" in caught.value.fix

@@ -1,7 +1,7 @@
 import pytest
 
 from weakspot.core.errors import DataError
-from weakspot_lab.reproduce.directions.protocol import protocol
+from weakspot_lab.reproduce.directions.protocol import PROTOCOL
 from weakspot_lab.reproduce.figures import read_figures
 from weakspot_lab.reproduce.request import ReproduceRequest
 
@@ -53,5 +53,5 @@ def test_protocol__every_table_says_stand_in_and_small(found):
 
 def test_protocol__without_data_it_says_what_it_expects(tmp_path):
     with pytest.raises(DataError, match="needs data") as caught:
-        protocol(ReproduceRequest(paper="directions", out=tmp_path))
+        PROTOCOL.open(ReproduceRequest(paper="directions", out=tmp_path))
     assert "list_attr_celeba.txt" in caught.value.fix

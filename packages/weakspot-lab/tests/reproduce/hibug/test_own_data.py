@@ -4,7 +4,7 @@ from weakspot.core.dataset import Split
 from weakspot.testing.planted import plant
 from weakspot.testing.planted_problems import nothing
 from weakspot_lab.reproduce.hibug.own_data import lipstick_files
-from weakspot_lab.reproduce.hibug.protocol import protocol
+from weakspot_lab.reproduce.hibug.protocol import PROTOCOL
 from weakspot_lab.reproduce.request import ReproduceRequest
 from weakspot_lab.reproduce.running import run_protocol
 
@@ -40,7 +40,7 @@ def test_protocol__the_paper_s_own_data_gives_its_part_of_the_tables(celeba, tmp
     request = ReproduceRequest(
         paper="hibug", out=tmp_path / "out", data=celeba, models=("planted",), is_small=True
     )
-    found = run_protocol(protocol(request), request)
+    found = run_protocol(PROTOCOL.open(request), request)
     assert not found.is_stand_in
     measured = {one.figure.key for one in found.figures if one.measured.value is not None}
     assert {"two_all", "two_hibug", "two_random", "tuned_coreset"} <= measured

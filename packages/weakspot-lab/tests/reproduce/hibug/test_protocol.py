@@ -3,7 +3,7 @@ import pytest
 from weakspot.core.errors import DataError
 from weakspot_lab.reproduce.figures import read_figures
 from weakspot_lab.reproduce.hibug.choosing import WAYS
-from weakspot_lab.reproduce.hibug.protocol import protocol
+from weakspot_lab.reproduce.hibug.protocol import PROTOCOL
 from weakspot_lab.reproduce.request import ReproduceRequest
 
 
@@ -48,6 +48,6 @@ def test_protocol__killed_before_the_generation_and_resumed_gives_the_same_table
 
 def test_protocol__without_data_it_says_what_it_expects(tmp_path):
     with pytest.raises(DataError, match="needs data") as caught:
-        protocol(ReproduceRequest(paper="hibug", out=tmp_path))
+        PROTOCOL.open(ReproduceRequest(paper="hibug", out=tmp_path))
     for name in ("list_attr_celeba.txt", "instances_val2019.json", "LOC_synset_mapping.txt"):
         assert name in caught.value.fix

@@ -2,7 +2,7 @@ import pytest
 
 from weakspot.core.errors import DataError
 from weakspot_lab.reproduce.figures import read_figures
-from weakspot_lab.reproduce.refine.protocol import protocol
+from weakspot_lab.reproduce.refine.protocol import PROTOCOL
 from weakspot_lab.reproduce.request import ReproduceRequest
 from weakspot_lab.reproduce.running import run_protocol
 
@@ -72,7 +72,7 @@ def test_protocol__killed_before_the_sweep_and_resumed_gives_the_same_tables(sma
 
 def test_protocol__without_data_it_says_what_it_expects(tmp_path):
     with pytest.raises(DataError, match="needs data") as caught:
-        protocol(ReproduceRequest(paper="refine", out=tmp_path))
+        PROTOCOL.open(ReproduceRequest(paper="refine", out=tmp_path))
     for name in ("LOC_synset_mapping.txt", "fine_label_names.txt", "train2018.json"):
         assert name in caught.value.fix
 
@@ -80,6 +80,6 @@ def test_protocol__without_data_it_says_what_it_expects(tmp_path):
 def test_protocol__the_same_again_runs_nothing(small):
     found, request = small
     said = []
-    again = run_protocol(protocol(request), request, say=said.append)
+    again = run_protocol(PROTOCOL.open(request), request, say=said.append)
     assert again.figures == found.figures
     assert not any(" of 5: " in line for line in said)

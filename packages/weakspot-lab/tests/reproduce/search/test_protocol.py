@@ -3,7 +3,7 @@ import pytest
 from weakspot.core.errors import DataError
 from weakspot_lab.reproduce.figures import read_figures
 from weakspot_lab.reproduce.request import ReproduceRequest
-from weakspot_lab.reproduce.search.protocol import protocol
+from weakspot_lab.reproduce.search.protocol import PROTOCOL
 
 
 @pytest.fixture(scope="module")
@@ -39,5 +39,5 @@ def test_protocol__killed_before_the_sets_and_resumed_gives_the_same_tables(smal
 
 def test_protocol__without_data_it_says_what_it_expects(tmp_path):
     with pytest.raises(DataError, match="needs data") as caught:
-        protocol(ReproduceRequest(paper="search", out=tmp_path))
+        PROTOCOL.open(ReproduceRequest(paper="search", out=tmp_path))
     assert "batches.meta.txt" in caught.value.fix

@@ -8,7 +8,7 @@ import numpy as np
 
 from weakspot.data.charts import ChartPoint, scatter
 from weakspot_lab.charts import bar_groups
-from weakspot_lab.reproduce.averages import average, gain
+from weakspot_lab.reproduce.averages import average, gain, mean_of
 from weakspot_lab.reproduce.clarify.arms import AVERAGE, CLARIFY, GAP, OWN, WORST
 from weakspot_lab.reproduce.figures import Measured, read_figures
 from weakspot_lab.reproduce.protocol import Outcome, PaperTable, Results
@@ -90,19 +90,15 @@ def _arm_figures(own: Sequence[Mapping[str, Any]], name: str) -> dict[str, Measu
     found = {}
     for arm in shared_arms(own):
         for short, what in MEASURES.items():
-            values = _values(own, arm, what)
-            mean = average(values)
-            given: dict[str, Any] = {"value": mean.mean, "low": mean.low, "high": mean.high}
+            values, words = _values(own, arm, what), {}
             if arm in COMPARED and short != "average":
-                others = _values(own, COMPARED[arm], what)
-                given |= _compared(name, arm, short, values, others)
+                words = _compared(name, arm, short, values, _values(own, COMPARED[arm], what))
             if arm in (*PROMPTS, "RoboShot-like") and short == "worst":
-                given["if_higher"] = PLANTED_WORDS
-            found[f"{name} {arm} {short}"] = Measured(**given)
+                words["if_higher"] = PLANTED_WORDS
+            found[f"{name} {arm} {short}"] = mean_of(values, **words)
     found[f"{name} Contrastive Adapter worst"] = NOT_BUILT
     phrases = [list(one["Clarify (worst-slice)"]["phrases"].values()) for one in own]
-    scores = average([max(one) for one in phrases])
-    found[f"{name} expert score"] = Measured(value=scores.mean, low=scores.low, high=scores.high)
+    found[f"{name} expert score"] = mean_of([max(one) for one in phrases])
     return found
 
 
@@ -132,21 +128,16 @@ def _from(difference: float) -> str:
 
 
 def _annotator_figures(people: Mapping[str, Any], name: str) -> dict[str, Measured]:
-    worst = average([float(one[WORST]) for one in people["annotators"]])
-    score = average([float(one["score"]) for one in people["annotators"]])
+    worst, score = ([float(one[what]) for one in people["annotators"]] for what in (WORST, "score"))
     return {
-        f"{name} annotators": Measured(
-            value=worst.mean,
-            low=worst.low,
-            high=worst.high,
+        f"{name} annotators": mean_of(
+            worst,
             beside=float(people["ERM"]),
             beside_name="ERM",
             note="annotators are simulated: five words of a list each, the best kept",
         ),
-        f"{name} best annotator": Measured(
-            value=max(float(one[WORST]) for one in people["annotators"])
-        ),
-        f"{name} score": Measured(value=score.mean, low=score.low, high=score.high),
+        f"{name} best annotator": Measured(value=max(worst)),
+        f"{name} score": mean_of(score),
     }
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from weakspot_lab.charts import line_chart
-from weakspot_lab.reproduce.averages import Average, against, average, gain
+from weakspot_lab.reproduce.averages import Average, against, average, mean_of, percents
 from weakspot_lab.reproduce.directions.conditions import SHOWN
 from weakspot_lab.reproduce.directions.hierarchy import N_SUBCLASSES
 from weakspot_lab.reproduce.figures import Measured, read_figures
@@ -23,126 +23,102 @@ def of_kind(results: Results, kind: str) -> list[Mapping[str, Any]]:
     return [found for name, found in results.items() if name.rsplit("-", 1)[0] == kind]
 
 
+BASE = "the base network"
+NEUTRAL = "adding images of the neutral caption"
+BY_LOT = "adding at random"
+COMPARED: Mapping[str, tuple[str, str, str, str]] = {
+    "flagged": ("spurious", "minority among flagged", "minority in test", "their share of all test images"),
+    "top confidence": ("spurious", "orders/svm", "orders/confidence", "the network's confidence"),
+    "top domino": ("spurious", "orders/svm", "orders/Domino", "Domino"),
+    "top lff": ("spurious", "orders/svm", "orders/LfF", "Learning from Failure"),
+    "top early": ("spurious", "orders/svm", "orders/early stopping", "early stopping"),
+    "near hard": ("spurious", "captions/near/hard", "captions/near/easy", "images nearest to the easy caption"),
+    "other network": ("spurious", "captions/near/other hard", "captions/near/other easy", "images nearest to its easy captions"),
+    "upweight svm": ("spurious", "upweight/svm", "minority accuracy", BASE),
+    "upweight oracle": ("spurious", "upweight/oracle", "minority accuracy", BASE),
+    "generated hard": (
+        "spurious", "synthetic/hard/accuracy on generated", "synthetic/neutral/accuracy on generated", "images of the neutral caption"
+    ),
+    "generated easy": (
+        "spurious", "synthetic/easy/accuracy on generated", "synthetic/neutral/accuracy on generated", "images of the neutral caption"
+    ),
+    "synthetic hard": ("spurious", "synthetic/hard/head/hard", "synthetic/neutral/head/hard", NEUTRAL),
+    "synthetic scratch": ("spurious", "synthetic/hard/scratch/hard", "synthetic/neutral/scratch/hard", NEUTRAL),
+    "rare top": ("rare", "orders/svm", "orders/confidence", "the network's confidence"),
+    "conditions": ("conditions", "svm", "confidence", "the classifier's confidence"),
+    "corruption": ("corruption", "svm", "confidence", "the network's confidence"),
+}  # fmt: skip
+"""What is compared: figure of the paper, step, our field, the field beside it, and what that is."""
+CORRELATED = {
+    "strength": ("strength", "ratio", "strength"),
+    "cost of shift": ("strength", "ratio", "minority accuracy"),
+    "removal strength": ("removal", "removed", "strength"),
+    "tint strength": ("tint", "share", "strength"),
+}
+"""What is correlated over all worlds: figure of the paper, step, the setting, and what was measured at it."""
+
+
 def measured(results: Results) -> dict[str, Measured]:
     """Return what was measured for every figure of the paper."""
     found = {one.key: NOT_ON_DATA for one in read_figures(PAPER).figures}
+    for key, (kind, mine, theirs, name) in COMPARED.items():
+        own = [
+            one for one in of_kind(results, kind) if "/" not in mine or one.get(mine.split("/")[0])
+        ]
+        own = [one for one in own if kind != "conditions" or one["class"] == SHOWN] or own
+        if own:
+            words = _words(key, own)
+            found[key] = against(percents(own, mine), percents(own, theirs), name, **words)
+    for key, (kind, across, up) in CORRELATED.items():
+        if own := of_kind(results, kind):
+            points = [(float(one[across]), float(value)) for one in own for value in one[up]]
+            found[key] = _correlated(*zip(*points, strict=True))
     for kind, read in (
-        ("spurious", _spurious_figures),
-        ("strength", _strength_figures),
-        ("rare", _rare_figures),
-        ("removal", _removal_figures),
-        ("tint", _tint_figures),
-        ("conditions", _condition_figures),
-        ("corruption", _corruption_figures),
+        ("spurious", _spurious),
+        ("rare", _rare),
+        ("removal", _removal),
+        ("tint", _tint),
     ):
         own = of_kind(results, kind)
         found |= read(own) if own else {}
     return found
 
 
-def _percents(values: Sequence[float | None]) -> list[float]:
-    return [float("nan") if one is None else PERCENT * one for one in values]
+def _words(key: str, own: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return what else is to be said of a comparison."""
+    if key == "flagged":
+        return {"if_higher": "a drawn background is easier to separate than faces are"}
+    if key in FIRST_LEARNT:
+        rate = float(np.mean([one[FIRST_LEARNT[key]] for one in own]))
+        held = f"the drawn background is learnt first, so that such a network gets only {PERCENT * rate:.0f} % of the minority right"
+        return {"if_absent": held if rate <= 0.5 else ""}  # noqa: PLR2004 - fails on most of the minority
+    if key == "corruption":
+        clean, noisy = (
+            average(percents(own, f"accuracy on {name}")).mean for name in ("clean", "noisy")
+        )
+        return {"note": f"accuracy {clean:.1f} % on clean and {noisy:.1f} % on noisy images"}
+    return {}
 
 
-def _spurious_figures(own: Sequence[Mapping[str, Any]]) -> dict[str, Measured]:
-    def top(name: str) -> list[float]:
-        return [PERCENT * float(np.mean(one["orders"][name])) for one in own]
-
-    in_test = _percents([one["minority in test"] for one in own])
-    found = {
-        "flagged": against(
-            _percents([one["minority among flagged"] for one in own]),
-            in_test,
-            "their share of all test images",
-            if_higher="a drawn background is easier to separate than faces are",
-        ),
-        "test share": Measured(value=average(in_test).mean),
-    }
-    reasons = {
-        "top confidence": ("confidence", "", "the network's confidence"),
-        "top domino": ("Domino", "", "Domino"),
-        "top lff": ("LfF", "biased minority accuracy", "Learning from Failure"),
-        "top early": ("early stopping", "early minority accuracy", "early stopping"),
-    }
-    for key, (name, tell, words) in reasons.items():
-        found[key] = against(top("svm"), top(name), words, if_absent=_cue_first(own, tell))
-    found |= _caption_figures(own)
-    base = _percents([one["minority accuracy"] for one in own])
-    for arm, words in (("svm", "svm"), ("oracle", "oracle")):
-        after = _percents([one["upweight"][arm] for one in own])
-        found[f"upweight {words}"] = against(after, base, "the base network")
-    return found | _synthetic_figures(own)
+FIRST_LEARNT = {"top lff": "biased minority accuracy", "top early": "early minority accuracy"}
+"""References that find the minority by holding on to what is easy, and how often such a network gets the minority right."""
 
 
-def _cue_first(own: Sequence[Mapping[str, Any]], tell: str) -> str:
-    """Return why a reference that holds on to what is easy finds the minority, if it fails on most of it here."""
-    if not tell:
-        return ""
-    rate = float(np.mean([one[tell] for one in own]))
-    if rate > 0.5:  # noqa: PLR2004 - fails on most of the minority
-        return ""
-    return f"the drawn background is learnt first, so that such a network gets only {PERCENT * rate:.0f} % of the minority right"
-
-
-def _caption_figures(own: Sequence[Mapping[str, Any]]) -> dict[str, Measured]:
-    if any("captions" not in one for one in own):
-        return {}
-    near = [one["captions"]["near"] for one in own]
-    named = average(_percents([one["captions"]["named"] for one in own]))
-
-    def side(name: str) -> list[float]:
-        return _percents([one[name] for one in near])
-
-    return {
-        "caption place": Measured(value=named.mean, low=named.low, high=named.high),
-        "near hard": against(side("hard"), side("easy"), "images nearest to the easy caption"),
-        "other network": against(
-            side("other hard"), side("other easy"), "images nearest to its easy captions"
-        ),
-    }
-
-
-def _synthetic_figures(own: Sequence[Mapping[str, Any]]) -> dict[str, Measured]:
-    known = [one["synthetic"] for one in own if one.get("synthetic")]
-    if not known:
-        return {}
-
-    def of(arm: str, how: str, where: str) -> list[float]:
-        return _percents([one[arm][how][where] for one in known])
-
-    def generated(arm: str) -> list[float]:
-        return _percents([one[arm]["accuracy on generated"] for one in known])
-
-    overall = _percents([one["original"]["overall"] for one in known])
-    cost = gain(of("hard", "head", "overall"), overall)
-    easy = gain(of("easy", "head", "easy"), of("neutral", "head", "easy"))
-    return {
-        "generated hard": against(
-            generated("hard"), generated("neutral"), "images of the neutral caption"
-        ),
-        "generated easy": against(
-            generated("easy"), generated("neutral"), "images of the neutral caption"
-        ),
-        "synthetic hard": against(
-            of("hard", "head", "hard"),
-            of("neutral", "head", "hard"),
-            "adding images of the neutral caption",
-        ),
-        "synthetic scratch": against(
-            of("hard", "scratch", "hard"),
-            of("neutral", "scratch", "hard"),
-            "adding images of the neutral caption",
-        ),
-        "synthetic easy": Measured(
-            value=easy.mean, low=easy.low, high=easy.high, note=_easy_note(easy)
-        ),
-        "synthetic cost": Measured(
-            value=cost.mean,
-            low=cost.low,
-            high=cost.high,
+def _spurious(own: Sequence[Mapping[str, Any]]) -> dict[str, Measured]:
+    found = {"test share": Measured(value=average(percents(own, "minority in test")).mean)}
+    if all("captions" in one for one in own):
+        found["caption place"] = mean_of(percents(own, "captions/named"))
+    if known := [one["synthetic"] for one in own if one.get("synthetic")]:
+        easy, neutral = percents(known, "easy/head/easy"), percents(known, "neutral/head/easy")
+        gains = np.subtract(easy, neutral).tolist()
+        found["synthetic easy"] = mean_of(gains, note=_easy_note(average(gains)))
+        found["synthetic cost"] = mean_of(
+            np.subtract(
+                percents(known, "hard/head/overall"), percents(known, "original/overall")
+            ).tolist(),
             if_higher="the hard images are a third of the test images here, so that helping them helps overall",
-        ),
-    }
+        )
+    return found
 
 
 def _easy_note(easy: Average) -> str:
@@ -205,64 +181,38 @@ def fisher_interval(value: float, n_points: int) -> tuple[float | None, float | 
     return float(np.tanh(middle - half)), float(np.tanh(middle + half))
 
 
-def _spread_out(own: Sequence[Mapping[str, Any]], across: str, up: str) -> Measured:
-    """Return the correlation over all worlds of a setting and what was measured at it."""
-    return _correlated(
-        [float(one[across]) for one in own for _ in one[up]],
-        [float(value) for one in own for value in one[up]],
-    )
-
-
-def _strength_figures(own: Sequence[Mapping[str, Any]]) -> dict[str, Measured]:
-    return {
-        "strength": _spread_out(own, "ratio", "strength"),
-        "cost of shift": _spread_out(own, "ratio", "minority accuracy"),
-    }
-
-
-def _rare_figures(own: Sequence[Mapping[str, Any]]) -> dict[str, Measured]:
-    def top(name: str) -> list[float]:
-        return [PERCENT * float(np.mean(one["orders"][name])) for one in own]
-
+def _rare(own: Sequence[Mapping[str, Any]]) -> dict[str, Measured]:
     def added(name: str, what: str) -> list[float]:
         return [PERCENT * float(_last_budget(one, name)[what]) for one in own]
 
-    overall = [PERCENT * float(one["accuracy"]) for one in own]
-    places = [[float(place) for place in one["captions"]] for one in own]
-    strengths = [value for one in own for value in one["strengths"]]
-    shares = [value for one in own for value in one["minority among errors"]]
-    firsts = [
-        average([PERCENT * (place < limit) for one in places for place in one]) for limit in (1, 2)
-    ]
-    changes = {
-        name: gain(added(name, "overall"), overall) for name in ("svm", "confidence", "random")
-    }
-    by_lot = "naming by lot"
-    lot = "adding at random"
+    overall = percents(own, "accuracy")
+    first, second = (
+        mean_of(
+            [PERCENT * (float(place) < limit) for one in own for place in one["captions"]],
+            beside=limit * PERCENT / N_SUBCLASSES,
+            beside_name="naming by lot",
+        )
+        for limit in (1, 2)
+    )
+    by_lot = added("random", "minority")
     return {
-        "rare top": against(top("svm"), top("confidence"), "the network's confidence"),
-        "caption first": _named(firsts[0], PERCENT / N_SUBCLASSES, by_lot),
-        "caption second": _named(firsts[1], 2 * PERCENT / N_SUBCLASSES, by_lot),
-        "filter minority": against(added("svm", "minority"), added("random", "minority"), lot),
-        "filter minority confidence": against(
-            added("confidence", "minority"), added("random", "minority"), lot
-        ),
+        "caption first": first,
+        "caption second": second,
+        "filter minority": against(added("svm", "minority"), by_lot, BY_LOT),
+        "filter minority confidence": against(added("confidence", "minority"), by_lot, BY_LOT),
         "filter original": Measured(
             value=average(overall).mean,
             if_higher="the planted superclasses overlap less than those of CIFAR-100",
         ),
         **{
-            f"filter {name}": Measured(value=one.mean, low=one.low, high=one.high)
-            for name, one in changes.items()
+            f"filter {name}": mean_of(np.subtract(added(name, "overall"), overall).tolist())
+            for name in ("svm", "confidence", "random")
         },
-        "error share": _correlated(strengths, shares),
+        "error share": _correlated(
+            [value for one in own for value in one["strengths"]],
+            [value for one in own for value in one["minority among errors"]],
+        ),
     }
-
-
-def _named(found: Average, chance: float, name: str) -> Measured:
-    return Measured(
-        value=found.mean, low=found.low, high=found.high, beside=chance, beside_name=name
-    )
 
 
 def _last_budget(one: Mapping[str, Any], name: str) -> Mapping[str, float]:
@@ -272,44 +222,18 @@ def _last_budget(one: Mapping[str, Any], name: str) -> Mapping[str, float]:
     return found
 
 
-def _removal_figures(own: Sequence[Mapping[str, Any]]) -> dict[str, Measured]:
+def _removal(own: Sequence[Mapping[str, Any]]) -> dict[str, Measured]:
     strength = [float(value) for one in own for value in one["strength"]]
     minority = [float(value) for one in own for value in one["minority accuracy"]]
-    return {
-        "removal strength": _spread_out(own, "removed", "strength"),
-        "removal accuracy": _correlated(strength, minority),
-    }
+    return {"removal accuracy": _correlated(strength, minority)}
 
 
-def _tint_figures(own: Sequence[Mapping[str, Any]]) -> dict[str, Measured]:
+def _tint(own: Sequence[Mapping[str, Any]]) -> dict[str, Measured]:
     last = max(own, key=lambda one: one["share"])
-    return {
-        "tint strength": _spread_out(own, "share", "strength"),
-        "tint gain": against(
-            _percents(last["after"]), _percents(last["before"]), "the base network"
-        ),
-    }
-
-
-def _condition_figures(own: Sequence[Mapping[str, Any]]) -> dict[str, Measured]:
-    """Return who comes first; of several conditions of ChestX-ray14 the figure is that of the one that the paper shows."""
-    shown = [one for one in own if one["class"] == SHOWN] or own
-    svm, confidence = (_percents([one[name] for one in shown]) for name in ("svm", "confidence"))
-    return {"conditions": against(svm, confidence, "the classifier's confidence")}
-
-
-def _corruption_figures(own: Sequence[Mapping[str, Any]]) -> dict[str, Measured]:
-    svm, confidence = (_percents([one[name] for one in own]) for name in ("svm", "confidence"))
-    clean, noisy = (
-        average(_percents([one[f"accuracy on {name}"] for one in own])).mean
-        for name in ("clean", "noisy")
+    after, before = (
+        [PERCENT * float(value) for value in last[name]] for name in ("after", "before")
     )
-    found = against(svm, confidence, "the network's confidence")
-    return {
-        "corruption": found.model_copy(
-            update={"note": f"accuracy {clean:.1f} % on clean and {noisy:.1f} % on noisy images"}
-        )
-    }
+    return {"tint gain": against(after, before, BASE)}
 
 
 def tables(results: Results) -> list[PaperTable]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from weakspot_lab.charts import bar_groups, line_chart
-from weakspot_lab.reproduce.averages import Average, against, average
+from weakspot_lab.reproduce.averages import Average, against, average, mean_of, percents
 from weakspot_lab.reproduce.figures import Measured
 from weakspot_lab.reproduce.hibug.choosing import WAYS
 from weakspot_lab.reproduce.hibug.measuring import SHARES
@@ -37,27 +37,18 @@ def percent(rows: Sequence[Mapping[str, Any]], name: str) -> Average:
     return average([100.0 * float(row[name]) for row in rows])
 
 
-def shown(found: Average, **words: Any) -> Measured:
-    if not found.n_units:
-        return Measured(note="No problem of this kind came up.")
-    return Measured(value=found.mean, low=found.low, high=found.high, **words)
-
-
 def tasks_in(results: Results, step: str) -> tuple[TaskName, ...]:
     """Return the tasks of which a step was run: all of the stand-in, one of the paper's own data."""
     return tuple(task for task in TASKS if f"{step}-{task}" in results)
 
 
-def measured(results: Results) -> Mapping[str, Measured]:
+def measured(results: Results) -> dict[str, Measured]:
     """Return what was measured for every figure of the paper; steps that were not run are passed over."""
-    found = {
-        **dict(_slices(results)),
-        **dict(_selection(results)),
-        **dict(_correlations(results)),
-        **dict(_rare_cases(results)),
-        **dict(_domino(results)),
+    return {
+        key: one
+        for figures in (_slices, _selection, _settings, _generation)
+        for key, one in figures(results).items()
     }
-    return found | (dict(_generation(results)) if "generation" in results else {})
 
 
 def settings_in(results: Results) -> tuple[str, ...]:
@@ -77,98 +68,80 @@ def strong_rows(results: Results, method: str, threshold: float) -> list[Mapping
     return [row for row in rows if row["strength"] is not None and row["strength"] >= threshold]
 
 
-def _correlations(results: Results) -> Iterator[tuple[str, Measured]]:
-    if "correlation" not in settings_in(results):
-        return
-    for key, threshold in thresholds_of(results).items():
-        strong, domino = (
-            strong_rows(results, method, threshold) for method in (ATTRIBUTES, DOMINO)
-        )
-        note = (
-            f"{len(strong)} problems in which predictions follow the value by {threshold} or more"
-        )
-        for name in ("attribute", "word"):
-            if not strong:
-                yield f"{name}_{key}", Measured(note="No problem of this kind came up.")
-                continue
-            yield (
-                f"{name}_{key}",
-                against(
-                    [100.0 * row[name] for row in strong],
-                    [100.0 * row[name] for row in domino],
-                    "Domino's mixture",
-                    if_lower=NOT_TOLD,
-                    if_higher=EASIER,
-                    note=note,
-                ),
+def _settings(results: Results) -> dict[str, Measured]:
+    """Return the figures on problems of dcbench, or like them."""
+    found: dict[str, Measured] = {}
+    kinds = settings_in(results)
+    if "correlation" in kinds:
+        for key, threshold in thresholds_of(results).items():
+            strong, domino = (
+                strong_rows(results, method, threshold) for method in (ATTRIBUTES, DOMINO)
             )
+            note = f"{len(strong)} problems in which predictions follow the value by {threshold} or more"
+            for name in ("attribute", "word"):
+                found[f"{name}_{key}"] = _beside_domino(strong, domino, name, note)
+    if "rare" in kinds:
+        rare, domino = (rows_of(results, "rare", method) for method in (ATTRIBUTES, DOMINO))
+        for key, name in (("rare_case", "attribute"), ("rare_word", "word")):
+            found[key] = _beside_domino(rare, domino, name, f"{len(rare)} problems")
+    for kind in kinds:
+        if kind != "noisy-label":
+            own = rows_of(results, kind, DOMINO)
+            note = "of confirmed slices, over all problems"
+            found[f"domino_{kind}"] = _mean(percents(own, "precision_at_10"), if_higher=EASIER)
+            found[f"domino_{kind}_word"] = _mean(percents(own, "word"), if_higher=EASIER, note=note)
+    return found
 
 
-def _rare_cases(results: Results) -> Iterator[tuple[str, Measured]]:
-    if "rare" not in settings_in(results):
-        return
-    rare, domino = (rows_of(results, "rare", method) for method in (ATTRIBUTES, DOMINO))
-    for key, name in (("rare_case", "attribute"), ("rare_word", "word")):
-        yield (
-            key,
-            against(
-                [100.0 * row[name] for row in rare],
-                [100.0 * row[name] for row in domino],
-                "Domino's mixture",
-                if_lower=NOT_TOLD,
-                if_higher=EASIER,
-                note=f"{len(rare)} problems",
-            ),
-        )
+def _beside_domino(
+    own: Sequence[Mapping[str, Any]], domino: Sequence[Mapping[str, Any]], name: str, note: str
+) -> Measured:
+    if not own:
+        return NONE_CAME_UP
+    mine, theirs = percents(own, name), percents(domino, name)
+    return against(mine, theirs, "Domino's mixture", if_lower=NOT_TOLD, if_higher=EASIER, note=note)
 
 
-def _domino(results: Results) -> Iterator[tuple[str, Measured]]:
-    for kind in settings_in(results):
-        if kind == "noisy-label":
-            continue
-        own = rows_of(results, kind, DOMINO)
-        yield f"domino_{kind}", shown(percent(own, "precision_at_10"), if_higher=EASIER)
-        yield (
-            f"domino_{kind}_word",
-            shown(
-                percent(own, "word"),
-                if_higher=EASIER,
-                note="of confirmed slices, over all problems",
-            ),
-        )
+def _mean(values: Sequence[float], **words: str) -> Measured:
+    return mean_of(values, **words) if average(values).n_units else NONE_CAME_UP
 
 
-def _slices(results: Results) -> Iterator[tuple[str, Measured]]:
+NONE_CAME_UP = Measured(note="No problem of this kind came up.")
+
+
+def _slices(results: Results) -> dict[str, Measured]:
+    found: dict[str, Measured] = {}
     for task in tasks_in(results, "slices"):
-        found = results[f"slices-{task}"]
-        values: list[float | None] = found["pool_accuracy"]
-        counts: list[int] = found["pool_counts"]
-        keys = ("all", "below_0", "below_1", "below_2")
-        for key, value, count in zip(keys, values, counts, strict=True):
-            if value is None:
-                yield f"{task}_{key}", Measured(note="No slice is so far below.")
-            elif key == "all":
-                yield f"{task}_{key}", Measured(value=value, if_lower=HARDER)
-            else:
-                yield f"{task}_{key}", _inside(value, count, values[0], counts[0], task)
-    if "slices-few" not in results:
-        return
-    sizes: list[list[int]] = results["slices-few"]["by_size"]
-    for key, (n_rows, number) in zip(VALIDATION, sizes, strict=True):
-        yield f"size_{key}", Measured(value=float(number), note=f"with {n_rows} validation images")
-    yield (
-        "size_ratio",
-        Measured(
+        values: list[float | None] = results[f"slices-{task}"]["pool_accuracy"]
+        counts: list[int] = results[f"slices-{task}"]["pool_counts"]
+        found[f"{task}_all"] = (
+            Measured(note="No slice is so far below.")
+            if values[0] is None
+            else Measured(value=values[0], if_lower=HARDER)
+        )
+        for place in range(1, len(values)):
+            found[f"{task}_below_{place - 1}"] = _inside(values, counts, place, task)
+    if "slices-few" in results:
+        sizes: list[list[int]] = results["slices-few"]["by_size"]
+        for key, (n_rows, number) in zip(VALIDATION, sizes, strict=True):
+            found[f"size_{key}"] = Measured(
+                value=float(number), note=f"with {n_rows} validation images"
+            )
+        found["size_ratio"] = Measured(
             value=sizes[0][1] / max(sizes[-1][1], 1),
             if_lower=f"there are only {results['slices-few']['n_slices']} combinations here, and most are seen early",
-        ),
-    )
+        )
+    return found
 
 
-def _inside(value: float, count: int, beside: float | None, n_all: int, task: TaskName) -> Measured:
+def _inside(
+    values: Sequence[float | None], counts: Sequence[int], place: int, task: TaskName
+) -> Measured:
     """Return the accuracy inside chosen slices against that of all slices, with the error of drawing so few of so many."""
-    assert beside is not None
-    error = WIDE * math.sqrt(beside * (100.0 - beside) * (1.0 / count - 1.0 / n_all))
+    value, beside = values[place], values[0]
+    if value is None or beside is None:
+        return Measured(note="No slice is so far below.")
+    error = WIDE * math.sqrt(beside * (100.0 - beside) * (1.0 / counts[place] - 1.0 / counts[0]))
     return Measured(
         value=value,
         beside=beside,
@@ -177,81 +150,62 @@ def _inside(value: float, count: int, beside: float | None, n_all: int, task: Ta
         gain_high=value - beside + error,
         if_lower=HARDER,
         if_absent=BOTH if task == "two" else CHANCE,
-        note=f"{count} of {n_all} images",
+        note=f"{counts[place]} of {counts[0]} images",
     )
 
 
-def _selection(results: Results) -> Iterator[tuple[str, Measured]]:
+def _selection(results: Results) -> dict[str, Measured]:
     own = tasks_in(results, "selection")
-    tables: dict[str, Any] = {task: results[f"selection-{task}"]["scratch"] for task in own}
+    tables: dict[str, Mapping[str, list[float]]] = {
+        task: results[f"selection-{task}"]["scratch"] for task in own
+    }
     if "two" in own:
         tables["tuned"] = results["selection-two"]["tuned"]
-    for task, given in tables.items():
-        errors: Mapping[str, list[float]] = given
+    found: dict[str, Measured] = {}
+    for task, errors in tables.items():
+        means = {way: average(one).mean for way, one in errors.items()}
+        best = min(("random", "coreset"), key=lambda way: means[way])
+        lowest = min((way for way in means if way != "original"), key=lambda way: means[way])
         for way in ("original", "random", "coreset"):
-            yield f"{task}_{way}", shown(average(errors[way]), if_higher=HARDER)
-        best = min(("random", "coreset"), key=lambda way: average(errors[way]).mean)
-        others = {way: average(one).mean for way, one in errors.items() if way != "original"}
-        lowest = min(others, key=lambda way: others[way])
-        yield (
-            f"{task}_hibug",
-            against(
-                errors["hibug"],
-                errors[best],
-                f"{best}, the better of the paper's two references",
-                if_higher=HARDER,
-                if_absent="what the worst slices add is less than what spread over the pool adds",
-                note=f"lowest of all ways: {lowest}, {others[lowest]:.1f}",
-            ),
+            found[f"{task}_{way}"] = mean_of(errors[way], if_higher=HARDER)
+        found[f"{task}_hibug"] = against(
+            errors["hibug"],
+            errors[best],
+            f"{best}, the better of the paper's two references",
+            if_higher=HARDER,
+            if_absent="what the worst slices add is less than what spread over the pool adds",
+            note=f"lowest of all ways: {lowest}, {means[lowest]:.1f}",
         )
-    if not own:
-        return
-    counts = [results[f"selection-{task}"]["after"] for task in own]
-    before, after = (sum(one[place] for one in counts) for place in (0, 1))
-    yield (
-        "fixed",
-        (
+    if own:
+        counts = [results[f"selection-{task}"]["after"] for task in own]
+        before, after = (sum(one[place] for one in counts) for place in (0, 1))
+        found["fixed"] = (
             Measured(value=100.0 * after / before, beside=100.0, beside_name="before repair")
             if before
             else Measured(note="No slice was ten points below.")
-        ),
-    )
-
-
-def _generation(results: Results) -> Iterator[tuple[str, Measured]]:
-    rows: list[Mapping[str, Any]] = results["generation"]["rows"]
-    bare = [row for row in rows if row["way"] == "class name"]
-    told = [row for row in rows if row["way"] == "hibug"]
-    for number, plain, slices in zip(PAPER_SIZES, bare, told, strict=False):
-        note = f"with {plain['n_images']} images"
-        yield (
-            f"generated_class_{number}",
-            Measured(value=plain["error_on_generated"], if_higher=HARDER, note=note),
         )
-        yield (
-            f"generated_hibug_{number}",
-            Measured(
+    return found
+
+
+def _generation(results: Results) -> dict[str, Measured]:
+    rows: list[Mapping[str, Any]] = results["generation"]["rows"] if "generation" in results else []
+    bare, told = ([row for row in rows if row["way"] == way] for way in ("class name", "hibug"))
+    found: dict[str, Measured] = {}
+    for number, plain, slices in zip(PAPER_SIZES, bare, told, strict=False):
+        words = {"if_higher": HARDER, "note": f"with {plain['n_images']} images"}
+        name = "images of the bare class"
+        found |= {
+            f"generated_class_{number}": Measured(value=plain["error_on_generated"], **words),
+            f"generated_hibug_{number}": Measured(
                 value=slices["error_on_generated"],
                 beside=plain["error_on_generated"],
-                beside_name="images of the bare class",
-                if_higher=HARDER,
-                note=note,
+                beside_name=name,
+                **words,
             ),
-        )
-        yield (
-            f"retrained_class_{number}",
-            shown(average(plain["errors"]), if_higher=HARDER, note=note),
-        )
-        yield (
-            f"retrained_hibug_{number}",
-            against(
-                slices["errors"],
-                plain["errors"],
-                "images of the bare class",
-                if_higher=HARDER,
-                note=note,
-            ),
-        )
+            f"retrained_class_{number}": mean_of(plain["errors"], **words),
+            f"retrained_hibug_{number}": against(slices["errors"], plain["errors"], name, **words),
+        }
+    return found
 
 
 WAY_WORDS = {

@@ -9,7 +9,7 @@ import numpy as np
 from weakspot.data.charts import heat_map
 from weakspot_lab.charts import line_chart
 from weakspot.project.refine.request import CUTMIX, DIRECTIONS, PREDEFINED, RANDOM, REFINE
-from weakspot_lab.reproduce.averages import Average, average, gain
+from weakspot_lab.reproduce.averages import against, average, mean_of
 from weakspot_lab.reproduce.figures import Measured
 from weakspot_lab.reproduce.protocol import Outcome, PaperTable, Results
 
@@ -53,18 +53,8 @@ def beside(given: Sequence[Mapping[str, Any]], name: str, other: str, **words: s
         and one["arms"][REFINE][name] is not None
         and one["arms"][other][name] is not None
     ]
-    mine, theirs = average([own for own, _ in pairs]), average([one for _, one in pairs])
-    between = gain([own for own, _ in pairs], [one for _, one in pairs])
-    return Measured(
-        value=mine.mean,
-        low=mine.low,
-        high=mine.high,
-        beside=theirs.mean,
-        beside_name=ARM_WORDS[other],
-        gain_low=between.low,
-        gain_high=between.high,
-        **words,
-    )
+    mine, theirs = ([pair[place] for pair in pairs] for place in (0, 1))
+    return against(mine, theirs, ARM_WORDS[other], **words)
 
 
 ARM_WORDS = {
@@ -74,10 +64,6 @@ ARM_WORDS = {
     CUTMIX: "CutMix",
     "plain": "retraining alone",
 }
-
-
-def plain_measured(found: Average, **words: str) -> Measured:
-    return Measured(value=found.mean, low=found.low, high=found.high, **words)
 
 
 def overlaps(results: Results) -> tuple[list[float], list[float]]:
@@ -131,17 +117,8 @@ def collective_measured(results: Results, kind: int) -> Measured:
     ]
     if not pairs:
         return Measured(note="There is only one model.")
-    mine, between = average([own for own, _ in pairs]), gain(*zip(*pairs, strict=True))
-    return Measured(
-        value=mine.mean,
-        low=mine.low,
-        high=mine.high,
-        beside=average([one for _, one in pairs]).mean,
-        beside_name=ARM_WORDS[RANDOM],
-        gain_low=between.low,
-        gain_high=between.high,
-        if_lower=WEAK_HEAD,
-    )
+    mine, theirs = zip(*pairs, strict=True)
+    return against(mine, theirs, ARM_WORDS[RANDOM], if_lower=WEAK_HEAD)
 
 
 def relatives(results: Results) -> list[float]:
@@ -177,136 +154,104 @@ def enough_values(results: Results, weight: float = 0.5) -> int:
     return int(min(one["k"] for one in own if one["held_out"] >= ENOUGH * most))
 
 
-def measured(results: Results) -> Mapping[str, Measured]:
-    return dict(_measured(results))
-
-
-def _measured(results: Results) -> Iterator[tuple[str, Measured]]:
-    names = list(families(results))
-    first, others = models(results, names[:N_FIRST]), models(results, names[N_FIRST:])
-    every = models(results)
+def measured(results: Results) -> dict[str, Measured]:
+    """Return what was measured for every figure of the paper."""
+    names, every = list(families(results)), models(results)
+    first, others = models(results, names[:N_FIRST]) or every, models(results, names[N_FIRST:])
+    mine, alone = (column(every, arm, "held_out") for arm in (REFINE, "plain"))
+    gains = [own - other for own, other in zip(mine, alone, strict=True)]
+    changes = [
+        one["arms"][REFINE]["test_after"] - one["arms"][REFINE]["test_before"] for one in every
+    ]
+    within, across = overlaps(results)
     note = f"over {len(every)} networks of {len(names)} families"
-    yield "held_out", beside(every, "held_out", RANDOM, if_lower=WEAK_HEAD, note=note)
-    yield "seed", beside(every, "seed", RANDOM, if_lower=WEAK_HEAD, note=note)
-    yield "clean", _clean(every)
-    yield (
-        "failure",
-        beside(
+    nothing_new = (
+        "the generator draws a bare class as training images show it, so they add nothing new"
+    )
+    found = {
+        "held_out": beside(every, "held_out", RANDOM, if_lower=WEAK_HEAD, note=note),
+        "seed": beside(every, "seed", RANDOM, if_lower=WEAK_HEAD, note=note),
+        "clean": _clean(every),
+        "failure": beside(
             every,
             "failure",
             RANDOM,
             if_higher="test failures here have the same cause as seed failures",
         ),
-    )
-    for key, name in (("random_seed", "seed"), ("random_held_out", "held_out")):
-        yield (
-            key,
-            plain_measured(
-                average(column(every, RANDOM, name)),
-                if_lower="the generator draws a bare class as training images show it, so they add nothing new",
-            ),
-        )
-    gains = [
-        a - b
-        for a, b in zip(
-            column(every, REFINE, "held_out"), column(every, "plain", "held_out"), strict=True
-        )
-    ]
-    n_large = sum(one >= LARGE_GAIN for one in gains)
-    yield (
-        "least_gain",
-        Measured(
+        "random_seed": mean_of(column(every, RANDOM, "seed"), if_lower=nothing_new),
+        "random_held_out": mean_of(column(every, RANDOM, "held_out"), if_lower=nothing_new),
+        "least_gain": Measured(
             value=min(gains),
             if_lower="the weakest family has no features of the object that a last layer could use",
-            note=f"beyond retraining alone; {n_large} of {len(gains)} networks gain {LARGE_GAIN} points or more",
+            note=f"beyond retraining alone; {sum(one >= LARGE_GAIN for one in gains)} of {len(gains)} networks gain "
+            f"{LARGE_GAIN} points or more",
         ),
-    )
-    if "colour" in results:
-        colours: list[Mapping[str, Any]] = results["colour"]["models"]
-        yield "colour_held_out", beside(colours, "held_out", RANDOM)
-        yield "colour_clean", _clean(colours)
-        yield "colour_random", plain_measured(average(column(colours, RANDOM, "held_out")))
-    if others:
-        yield "other_held_out", beside(others, "held_out", RANDOM, if_lower=WEAK_HEAD)
-        yield "other_random", plain_measured(average(column(others, RANDOM, "held_out")))
-    yield "collective_1", collective_measured(results, 1)
-    yield "collective_2", collective_measured(results, 2)
-    yield (
-        "relative",
-        plain_measured(
-            average(relatives(results)),
+        "collective_1": collective_measured(results, 1),
+        "collective_2": collective_measured(results, 2),
+        "relative": mean_of(
+            relatives(results),
             if_higher="all networks here fail for one planted reason, so that one set serves them all",
         ),
-    )
-    yield from _rest(results, first or every, every)
+        "test_gain": mean_of(
+            changes,
+            if_higher="here a large share of all failures has the planted cause",
+            note="of own sets, over all networks",
+        ),
+        "iou_family": mean_of(
+            within,
+            if_lower="networks trained from scratch differ more than pretrained ones that share their training",
+        ),
+        "iou_all": mean_of(
+            across,
+            if_higher="weak networks fail on most images, which raises any overlap",
+            note=f"within a family {average(within).mean:.0f}",
+        ),
+        **{arm: _other_arm(first, arm) for arm in (PREDEFINED, DIRECTIONS, CUTMIX)},
+    }
+    if "colour" in results:
+        colours: list[Mapping[str, Any]] = results["colour"]["models"]
+        found |= {
+            "colour_held_out": beside(colours, "held_out", RANDOM),
+            "colour_clean": _clean(colours),
+            "colour_random": mean_of(column(colours, RANDOM, "held_out")),
+        }
+    if others:
+        found |= {
+            "other_held_out": beside(others, "held_out", RANDOM, if_lower=WEAK_HEAD),
+            "other_random": mean_of(column(others, RANDOM, "held_out")),
+        }
+    return found | (_swept(results) if "sweep" in results else {})
 
 
 def _clean(given: Sequence[Mapping[str, Any]]) -> Measured:
     alone = average(column(given, "plain", "clean")).mean
-    return plain_measured(
-        average(column(given, REFINE, "clean")),
+    return mean_of(
+        column(given, REFINE, "clean"),
         if_lower=FEW_CLEAN,
         note=f"retraining alone keeps {alone:.1f}",
     )
 
 
-def _rest(
-    results: Results, first: Sequence[Mapping[str, Any]], every: Sequence[Mapping[str, Any]]
-) -> Iterator[tuple[str, Measured]]:
-    changes = [
-        one["arms"][REFINE]["test_after"] - one["arms"][REFINE]["test_before"] for one in every
-    ]
-    yield (
-        "test_gain",
-        plain_measured(
-            average(changes),
-            if_higher="here a large share of all failures has the planted cause",
-            note="of own sets, over all networks",
-        ),
-    )
-    within, across = overlaps(results)
-    low = "networks trained from scratch differ more than pretrained ones that share their training"
-    yield "iou_family", plain_measured(average(within), if_lower=low)
-    yield (
-        "iou_all",
-        plain_measured(
-            average(across),
-            if_higher="weak networks fail on most images, which raises any overlap",
-            note=f"within a family {average(within).mean:.0f}",
-        ),
-    )
-    for arm in (PREDEFINED, DIRECTIONS, CUTMIX):
-        found = average(column(first, arm, "held_out"))
-        words = (
-            {
-                "if_higher": "captions of directions name the planted value, and the same generator draws it"
-            }
-            if arm == DIRECTIONS
-            else {}
-        )
-        yield (
-            arm,
-            plain_measured(found, **words)
-            if found.n_units
-            else Measured(note="This arm is not part of the small version."),
-        )
-    if "sweep" not in results:
-        return
-    yield (
-        "lambda",
-        Measured(
+def _other_arm(given: Sequence[Mapping[str, Any]], arm: str) -> Measured:
+    values = column(given, arm, "held_out")
+    if not values:
+        return Measured(note="This arm is not part of the small version.")
+    named = "captions of directions name the planted value, and the same generator draws it"
+    return mean_of(values, if_higher=named if arm == DIRECTIONS else "")
+
+
+def _swept(results: Results) -> dict[str, Measured]:
+    return {
+        "lambda": Measured(
             value=balanced_lambda(results),
             note="the largest that costs no more than half a point of the best test accuracy",
         ),
-    )
-    yield (
-        "k",
-        Measured(
+        "k": Measured(
             value=float(enough_values(results)),
             note="the smallest with 90 % of what the most values give",
         ),
-    )
-    yield "inaturalist", Measured(note="iNaturalist has no stand-in of its own; see Table 2.")
+        "inaturalist": Measured(note="iNaturalist has no stand-in of its own; see Table 2."),
+    }
 
 
 TABLE_2 = ("clean", "failure", "seed", "held_out")

@@ -37,91 +37,78 @@ def ratio(row: Mapping[str, Any], name: str, look: str = "first") -> float:
     return rate(row[f"{look} found"], name) / rate(row[f"{look} reference"], name)
 
 
-def measured(results: Results) -> Mapping[str, Measured]:
-    found = dict(_pairs(results))
-    if "clusters" in results:
-        found |= dict(_clusters(results))
-    if "transfer" in results:
-        found |= dict(_transfer(results))
-    return found
-
-
-def _pairs(results: Results) -> Iterator[tuple[str, Measured]]:
+def measured(results: Results) -> dict[str, Measured]:
+    """Return what was measured for every figure of the paper; steps that were not run are passed over."""
     every, found = rows_of(results, "pairs"), found_pairs(results)
-    yield (
-        "pairs_found",
-        Measured(
+    named = [one for row in every for one in row["is_planted"]]
+    figures = {
+        "pairs_found": Measured(
             value=100.0 * len(found) / max(len(every), 1),
             if_lower="for the other pairs no caption is proven within the budget of images",
             note=f"{len(found)} of {len(every)} pairs; a caption counts when it is proven at a false discovery rate of 5 %",
-        ),
-    )
-    named = [one for row in every for one in row["is_planted"]]
-    if not found:
-        return
-    if named:
-        yield (
-            "named",
-            Measured(
-                value=100.0 * float(np.mean(named)), note=f"{sum(named)} of {len(named)} captions"
-            ),
         )
-    yield from _ratios(found)
-    labels = [list(row["labels"]["reference"].values()) for row in found]
-    first = [max(counts) / sum(counts) for counts in labels if counts]
-    yield "main_confusion", Measured(value=100.0 * float(np.mean(first)) if first else None)
-    if all("second p" in row for row in found):
-        yield from _second(found)
+    }
+    if found and named:
+        figures["named"] = Measured(
+            value=100.0 * float(np.mean(named)), note=f"{sum(named)} of {len(named)} captions"
+        )
+    if found:
+        figures |= _ratios(found)
+    if found and all("second p" in row for row in found):
+        figures |= _second(found)
+    if "clusters" in results:
+        clusters = clusters_of(results)
+        figures["clusters_named"] = Measured(
+            value=100.0 * float(np.mean([one["is_planted"] for one in clusters]))
+            if clusters
+            else None,
+            note=f"{len(clusters)} clusters",
+        )
+    return figures | (_transfer(results["transfer"]) if "transfer" in results else {})
 
 
-def _ratios(found: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Measured]]:
-    totals = average([ratio(row, "failures") for row in found])
-    yield (
-        "total_ratio",
-        Measured(
-            value=float(np.median([ratio(row, "failures") for row in found])),
-            beside=1.0,
-            beside_name="the reference caption",
-            gain_low=None if totals.low is None else totals.low - 1.0,
-            gain_high=None if totals.high is None else totals.high - 1.0,
-            if_lower=COMMON,
-            note=f"median of {len(found)} pairs",
-        ),
-    )
+def _ratios(found: Sequence[Mapping[str, Any]]) -> dict[str, Measured]:
+    ratios = [ratio(row, "failures") for row in found]
+    totals = average(ratios)
     targets = sorted(ratio(row, "target") for row in found)
     chosen = {"low": targets[0], "mid": float(np.median(targets)), "high": targets[-1]}
-    for key, value in chosen.items():
-        yield (
-            f"target_ratio_{key}",
-            Measured(value=value, beside=1.0, beside_name="the reference caption", if_lower=COMMON),
-        )
+    labels = [list(row["labels"]["reference"].values()) for row in found]
+    first = [max(counts) / sum(counts) for counts in labels if counts]
+    reference = {"beside": 1.0, "beside_name": "the reference caption", "if_lower": COMMON}
+    return {
+        "total_ratio": Measured(
+            value=float(np.median(ratios)),
+            gain_low=None if totals.low is None else totals.low - 1.0,
+            gain_high=None if totals.high is None else totals.high - 1.0,
+            note=f"median of {len(found)} pairs",
+            **reference,
+        ),
+        **{
+            f"target_ratio_{key}": Measured(value=value, **reference)
+            for key, value in chosen.items()
+        },
+        "main_confusion": Measured(value=100.0 * float(np.mean(first)) if first else None),
+    }
 
 
-def _second(found: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Measured]]:
+def _second(found: Sequence[Mapping[str, Any]]) -> dict[str, Measured]:
     looks = [
         float(np.mean([rate(row[f"{look} reference"], "failures") for row in found]))
         for look in ("first", "second")
     ]
-    harder = (
-        f"the look of the second generator alone raises the failure rate of the reference caption from {looks[0]:.0f} to "
-        f"{looks[1]:.0f} %, which leaves captions less room"
-    )
     rises = [ratio(row, "failures", "second") > 1.0 for row in found]
-    yield (
-        "second_generator",
-        Measured(
+    sure = [row["second p"] <= SURE for row in found]
+    return {
+        "second_generator": Measured(
             value=100.0 * float(np.mean(rises)),
-            if_lower=harder,
+            if_lower="the look of the second generator alone raises the failure rate of the reference caption from "
+            f"{looks[0]:.0f} to {looks[1]:.0f} %, which leaves captions less room",
             note=f"{sum(rises)} of {len(rises)}; 60 images each",
         ),
-    )
-    sure = [row["second p"] <= SURE for row in found]
-    yield (
-        "second_sure",
-        Measured(
+        "second_sure": Measured(
             value=100.0 * float(np.mean(sure)), note=f"Fisher's exact test, {SURE}, 60 images each"
         ),
-    )
+    }
 
 
 def clusters_of(results: Results) -> list[Mapping[str, Any]]:
@@ -134,46 +121,29 @@ def clusters_of(results: Results) -> list[Mapping[str, Any]]:
     ]
 
 
-def _clusters(results: Results) -> Iterator[tuple[str, Measured]]:
-    found = clusters_of(results)
-    yield (
-        "clusters_named",
-        Measured(
-            value=100.0 * float(np.mean([one["is_planted"] for one in found])) if found else None,
-            note=f"{len(found)} clusters",
-        ),
-    )
-
-
-def _transfer(results: Results) -> Iterator[tuple[str, Measured]]:
-    sets: Mapping[str, Any] = results["transfer"]["sets"]
-    errors: Mapping[str, float] = results["transfer"]["errors"]
+def _transfer(given: Mapping[str, Any]) -> dict[str, Measured]:
+    found: dict[str, Measured] = {}
     for key, victim in (("first", FIRST), ("second", SECOND)):
-        rates: Mapping[str, float] = sets[victim]["rates"]
+        rates: Mapping[str, float] = given["sets"][victim]["rates"]
         other = f"{victim}, other seed"
         if other in rates:
-            yield (
-                f"transfer_same_{key}",
-                Measured(
-                    value=rates[other],
-                    beside=errors[other],
-                    beside_name="its error on scenes at large",
-                    if_higher=TIED,
-                    note=f"{sets[victim]['n_images']} images that {victim} gets wrong",
-                ),
+            found[f"transfer_same_{key}"] = Measured(
+                value=rates[other],
+                beside=given["errors"][other],
+                beside_name="its error on scenes at large",
+                if_higher=TIED,
+                note=f"{given['sets'][victim]['n_images']} images that {victim} gets wrong",
             )
-        own = [rates[name] for name in PRETRAINED if name in rates]
-        yield from _ends(f"transfer_pretrained_{key}", own)
-
-
-def _ends(key: str, values: Sequence[float]) -> Iterator[tuple[str, Measured]]:
-    words = {
-        "if_lower": "networks pretrained on scenes in which nothing is tied hardly rely on the background",
-        "if_higher": "their last layer still learnt from tied scenes",
-    }
-    if values:
-        yield f"{key}_low", Measured(value=min(values), **words)
-        yield f"{key}_high", Measured(value=max(values), **words)
+        if own := [rates[name] for name in PRETRAINED if name in rates]:
+            found |= {
+                f"transfer_pretrained_{key}_{end}": Measured(
+                    value=choose(own),
+                    if_lower="networks pretrained on scenes in which nothing is tied hardly rely on the background",
+                    if_higher="their last layer still learnt from tied scenes",
+                )
+                for end, choose in (("low", min), ("high", max))
+            }
+    return found
 
 
 MAX_LABELS = 5
