@@ -14,10 +14,10 @@ from weakspot.core.evidence import GivenGroups
 from weakspot.core.record import Record
 from weakspot.core.repairs import ArmMeasurement, GroupChange, GroupKind, RepairArm
 from weakspot.data.charts import ChartPoint, scatter
-from weakspot_lab.charts import line_chart
 from weakspot.project.project import Project
 from weakspot.repair.bench import RepairBench
 from weakspot.run.halves import CONFIRMATION
+from weakspot_lab.charts import line_chart
 
 MAX_LOSS = 0.01
 
