@@ -26,8 +26,12 @@ from weakspot.run.settings import (
     GeneratorSettings,
     Settings,
 )
-from weakspot_lab.bench.photographs import PER_KIND, bench_folder, cifar_photographs
-from weakspot_lab.bench.photographs import photograph_problems
+from weakspot_lab.bench.photographs import (
+    PER_KIND,
+    bench_folder,
+    cifar_photographs,
+    photograph_problems,
+)
 
 CONTROL = "on its own background"
 PLACES = (CONTROL, "in the sky", "on the water", "on the grass", "in the snow")

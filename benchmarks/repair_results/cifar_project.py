@@ -25,7 +25,13 @@ from weakspot.run.settings import Settings
 from weakspot.run.wiring import build_engine
 from weakspot.store.array_files import packed_hashes
 from weakspot.store.project import ProjectStore
-from weakspot_lab.bench.photographs import CIFAR_KINDS, CIFAR_PACKAGE, SIDE, bench_folder, npm_package
+from weakspot_lab.bench.photographs import (
+    CIFAR_KINDS,
+    CIFAR_PACKAGE,
+    SIDE,
+    bench_folder,
+    npm_package,
+)
 
 FOLDER = "cifar10-directions"
 N_TEST, N_OTHERS = 2_000, 8_000
