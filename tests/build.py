@@ -223,6 +223,11 @@ def heron_record() -> RunRecord:
     )
 
 
+def pairs(text: str) -> list[tuple[str, ...]]:
+    """Return the pairs of a table of words: `left: right, left: right`."""
+    return [tuple(word.strip() for word in one.split(":")) for one in text.split(",")]
+
+
 def write_table(path: Path, header: Sequence[str], rows) -> Path:
     """Write a CSV table and return where it is."""
     with path.open("w", newline="", encoding="utf-8") as stream:

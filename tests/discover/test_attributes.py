@@ -208,13 +208,6 @@ def test_discover__columns_that_cannot_be_used_are_said():
     )
 
 
-def test_discover__without_metadata_every_class_gets_a_note():
-    labels = np.arange(100) % 2
-    discovery = QUICK.discover(_samples({}, np.arange(100) % 5 == 0, labels=labels), TOP_1, seed=0)
-    assert [note.class_name for note in discovery.notes] == ["apple", "pear"]
-    assert discovery.n_considered == 0
-
-
 def test_discover__nothing_stands_out():
     columns, _ = _fruit(360)
     failed = np.zeros(360, dtype=bool)

@@ -13,7 +13,6 @@ from weakspot.discover.combinations import (
     bound_on_combinations,
     count_combinations,
     evidence_of,
-    penalties_of,
     scores_of,
 )
 
@@ -169,14 +168,6 @@ def test_evidence_of__is_half_the_likelihood_ratio():
     assert evidence[0] == pytest.approx(expected)
     assert evidence[1] == -np.inf
     assert scores_of(count_combinations(codes, failed))[0] == pytest.approx(expected - np.log(2))
-
-
-def test_penalties_of__depend_on_the_number_of_the_same_order():
-    found = count_combinations(
-        np.array([[1, 1], [1, 2], [2, 2]], dtype=np.uint8), np.array([True, False, False])
-    )
-    assert found.orders.tolist() == [1, 1, 1, 1, 2, 2, 2]
-    assert penalties_of(found) == pytest.approx(np.log([4, 4, 4, 4, 3, 3, 3]))
 
 
 @pytest.mark.parametrize("share", [0.2, 0.8])

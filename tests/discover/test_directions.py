@@ -14,7 +14,7 @@ from weakspot.discover.directions import (
     stratified_part,
 )
 from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import nothing, rare
+from weakspot.testing.planted_problems import nothing
 
 TOP_1 = FailureCriterion()
 QUICK = DirectionsDiscoverer(costs=(0.01, 1.0), n_repeats=1, n_permutations=0)
@@ -118,26 +118,6 @@ def test_discover__classes_with_too_little_get_a_note(n_failed, beginning):
     assert f"{n_failed} of 20 samples failed" in discovery.notes[0].note
 
 
-def test_discover__constant_dimensions_do_no_harm():
-    samples, _ = _world()
-    embeddings = np.concatenate(
-        [samples.embeddings("clip"), np.full((120, 1), 7.0, np.float32)], axis=1
-    )
-    rule = (
-        QUICK.discover(
-            replace(
-                samples, spaces={"clip": EmbeddingSpace(encoder_id="toy", embeddings=embeddings)}
-            ),
-            TOP_1,
-            seed=0,
-        )
-        .slices[0]
-        .rule
-    )
-    assert rule.scale[-1] == 1.0
-    assert rule.direction[-1] == pytest.approx(0.0, abs=1e-6)
-
-
 def test_discover__chance_failures_are_weak_on_held_out_folds():
     strengths = []
     for seed in range(6):
@@ -232,14 +212,6 @@ def test_discover__one_direction_if_no_more_are_wanted(two_kinds):
     discovery = replace(QUICK, n_directions=1).discover(samples, TOP_1, seed=0)
     assert [item.class_name for item in discovery.slices] == ["disc"]
     assert discovery.n_considered == 1
-
-
-def test_discover__another_space_by_name():
-    world = plant(rare(0.02), 2_000, seed=0)
-    samples = world.samples(Split.VALIDATION)
-    found = replace(QUICK, space="features").discover(samples, TOP_1, seed=0).slices
-    assert {item.rule.space for item in found} == {"features"}
-    assert {len(item.rule.direction) for item in found} == {32}
 
 
 def test_discover__chance_of_large_classes_is_measured_on_a_part():

@@ -33,21 +33,6 @@ def test_error_scores__written_out():
     assert found.threshold == pytest.approx([0.55, np.inf, np.inf, 0.35])
 
 
-def test_error_scores__equal_similarities_are_never_cut_apart():
-    similarities = np.array([[0.5, 0.5, 0.5, 0.1]], dtype=np.float32)
-    found = error_scores(similarities, np.array([True, True, False, False]))
-    assert found.score.tolist() == [0.5]
-    assert found.threshold == pytest.approx([0.3])
-
-
-def test_error_scores__both_zeros_are_equal():
-    found = error_scores(
-        np.array([[0.0, -0.0, -1.0]], dtype=np.float32), np.array([True, False, False])
-    )
-    assert found.score.tolist() == [0.5]
-    assert found.threshold.tolist() == [-0.5]
-
-
 def test_error_scores__large_and_tiny_numbers_keep_all_digits():
     just_above = np.nextafter(np.float32(3e30), np.float32(np.inf))
     tiny = np.float32(1e-45)

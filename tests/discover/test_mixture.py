@@ -18,12 +18,10 @@ from weakspot.discover.mixture import (
     held_out_odds,
     k_means_parts,
     log_odds,
-    nearest,
 )
 from weakspot.testing.checks import checks_for
 from weakspot.testing.planted import plant
 from weakspot.testing.planted_problems import rare
-from weakspot.verify.halves import split_halves
 
 TOP_1 = FailureCriterion()
 PLAIN = MixtureDiscoverer(
@@ -105,22 +103,6 @@ def test_discover__posterior_cut_is_where_a_component_wins():
     assert np.mean(kinds[inside] == 1) > 0.95
 
 
-def test_discover__planted_slice_is_on_top_of_unseen_samples():
-    world = plant(rare(0.02), 4000, seed=21)
-    samples = world.samples(Split.VALIDATION)
-    halves = split_halves(world.dataset, samples.rows, TOP_1, seed=21)
-    found = next(
-        item
-        for item in MixtureDiscoverer()
-        .discover(samples.only(halves.discovery), TOP_1, seed=0)
-        .slices
-        if item.class_name == "disc"
-    )
-    rows = found.class_rows(samples.only(halves.confirmation))
-    best = rows[np.argsort(-found.rule.scores(samples, rows), kind="stable")[:10]]
-    assert world.true_slice("disc").inside[best].mean() >= 0.9
-
-
 def test_discover__probabilities_are_not_needed_and_are_used():
     samples, kinds = _blobs()
     soft = np.stack([np.where(kinds < 2, 0.9, 0.1), np.where(kinds < 2, 0.1, 0.9)], axis=1)
@@ -179,14 +161,6 @@ def test_discover__constant_embeddings_get_a_note():
     ] == "The embeddings of all samples are alike."
 
 
-def test_discover__fewer_rows_than_components():
-    samples, _ = _blobs(n_each=3)
-    discovery = MixtureDiscoverer(min_members=2).discover(samples, TOP_1, seed=0)
-    assert {item.class_name for item in discovery.slices} | {
-        note.class_name for note in discovery.notes
-    } == {"cat", "dog"}
-
-
 def test_discover__rows_without_embeddings_are_left_out_and_counted():
     samples, _ = _blobs()
     embeddings = samples.space("clip").embeddings.copy()
@@ -210,18 +184,6 @@ def test_discover__a_part_of_many_samples_is_enough():
     inside = found.rule.members(samples, samples.rows)[kinds < 2]
     assert np.mean(inside == (kinds[kinds < 2] == 1)) > 0.9
     assert found.n_found < 120
-
-
-def test_fit_mixture__recovers_three_blobs():
-    material, parts, centres = _material()
-    start = k_means_parts(material.reduced, 3, np.random.default_rng(1))
-    found = fit_mixture(material, start, PLAIN, n_components=3)
-    order = nearest(centres.astype(np.float32), found.means.astype(np.float32))
-    assert sorted(order) == [0, 1, 2]
-    assert found.means[order] == pytest.approx(centres, abs=0.2)
-    assert found.variances[order] == pytest.approx(np.tile([1.0, 0.25], (3, 1)), rel=0.25)
-    assert np.exp(found.log_weights) == pytest.approx(np.full(3, 1 / 3), abs=0.02)
-    assert np.mean(log_odds(material.reduced, found).argmax(axis=0) == order[parts]) > 0.99
 
 
 def test_fit_mixture__is_as_likely_as_scikit_learn():

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from tests import build
 
-from weakspot.core.dataset import Split
 from weakspot.core.failures import FailureCriterion, class_problems
 from weakspot.core.samples import EmbeddingSpace
 from weakspot.discover.spotlight import (
@@ -15,9 +14,6 @@ from weakspot.discover.spotlight import (
     precision_for,
 )
 from weakspot.testing.checks import checks_for
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import rare
-from weakspot.verify.halves import split_halves
 
 TOP_1 = FailureCriterion()
 
@@ -96,17 +92,6 @@ def test_discover__several_spots_light_up_different_samples():
         int(np.argmax(item.rule.centre.values)) for item in found if item.class_name == "cat"
     ]
     assert sorted(centres) == [0, 1]
-
-
-def test_discover__planted_slice_is_on_top_of_unseen_samples():
-    world = plant(rare(0.02), 4000, seed=21)
-    samples = world.samples(Split.VALIDATION)
-    halves = split_halves(world.dataset, samples.rows, TOP_1, seed=21)
-    slices = SpotlightDiscoverer().discover(samples.only(halves.discovery), TOP_1, seed=0).slices
-    found = next(item for item in slices if item.class_name == "disc")
-    rows = found.class_rows(samples.only(halves.confirmation))
-    best = rows[np.argsort(-found.rule.scores(samples, rows), kind="stable")[:10]]
-    assert world.true_slice("disc").inside[best].mean() >= 0.9
 
 
 def test_discover__constant_embeddings_get_a_note():

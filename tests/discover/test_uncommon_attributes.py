@@ -150,23 +150,6 @@ def test_discover__a_language_model_that_fails_is_asked_three_times_and_no_more(
     assert found.slices
 
 
-def test_discover__planted_colour_from_the_built_in_values():
-    world = plant(rare(0.02), 2400, seed=1)
-    method = UncommonAttributesDiscoverer(axes=("colour",))
-    found = method.discover(
-        world.samples(Split.VALIDATION),
-        TOP_1,
-        seed=0,
-        assistants=Assistants(embed_texts=phrase_embeddings),
-    )
-    best = next(item for item in found.slices if item.class_name == "disc")
-    assert best.names[0].contrast == "green"
-    assert best.strength_p < 0.001
-    test = world.samples(Split.TEST)
-    discs = best.class_rows(test)
-    assert np.mean(best.rule.members(test, discs) == world.slices[0].inside[discs]) > 0.95
-
-
 @pytest.mark.parametrize("centre", [False, True])
 def test_discover__planted_background_from_a_language_model(centre):
     world = plant(spurious(0.95), 3000, seed=5)

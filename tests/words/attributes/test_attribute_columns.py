@@ -27,17 +27,8 @@ def test_banded__cut_where_the_reference_has_its_fifths():
     numbers = np.array([1.0, 2, 3, 4, 5, 6, 100, -100, np.nan])
     found = _binned(numbers, np.arange(6), WORDS)
     assert found.attribute.cut_points == (2.0, 5.0)
-    assert found.column.to_pylist() == [
-        "low",
-        "middle",
-        "middle",
-        "middle",
-        "middle",
-        "high",
-        "high",
-        "low",
-        None,
-    ]
+    words = ["low", *["middle"] * 4, "high", "high", "low", None]
+    assert found.column.to_pylist() == words
     assert [(value.value, value.low, value.high) for value in found.attribute.values] == [
         ("low", None, 2.0),
         ("middle", 2.0, 5.0),
@@ -99,11 +90,6 @@ def test_with_free_names__nothing_of_the_users_is_replaced():
         "place",
     ]
     assert [each.attribute.name for each in found[:2]] == ["colour", "colour"]
-
-
-def test_left_out__sentence():
-    said = "The attribute 'site' is left out: it is empty."
-    assert LeftOut(name="site", why="it is empty").sentence == said
 
 
 N_ROWS = 60

@@ -14,7 +14,6 @@ from weakspot.words.planning import (
     class_nouns,
     cleaned,
     different,
-    free_phrases,
     no_phrases,
     proposed_names,
     proposed_values,
@@ -22,7 +21,6 @@ from weakspot.words.planning import (
     task_words,
     values_from_model,
     worded_phrases,
-    yes_phrases,
 )
 from weakspot.words.wordnet import are_synonyms
 
@@ -162,15 +160,6 @@ def test_class_nouns__spread_over_the_classes_without_codes():
     assert class_nouns(["ant", "bee", "n0144", "cat", "dog", "3"], most=2) == ("ant", "cat")
     assert class_nouns(["n01", "n02"], most=4) == ()
     assert class_nouns(["ant"], most=0) == ()
-
-
-def test_free_phrases__both_halves_name_attribute_and_value():
-    assert free_phrases("hair colour", "auburn") == (
-        "a photo with an auburn hair colour",
-        "a picture in which the hair colour is auburn",
-    )
-    assert all("glasses" in phrase for phrase in yes_phrases("glasses"))
-    assert not any("without" in phrase or "no " in phrase for phrase in no_phrases())
 
 
 CLASSES = ("disc", "square")

@@ -60,16 +60,6 @@ def test_half_prototypes__means_of_phrases_at_even_and_at_odd_places():
     assert found[:, :, 0].tolist() == [[3.0, 1.0], [3.0, 4.0]]
 
 
-def test_assigned__equal_shares():
-    truth = _truth([0.25] * 4)
-    embeddings = _samples(truth, scatter=0.1)
-    contrast = _calibrated(_prototypes(4), embeddings[:2000], Caution())
-    codes = assigned([contrast], embeddings)[0]
-    sure = codes >= 0
-    assert sure.mean() > 0.99
-    assert (codes[sure] == truth[sure]).mean() > 0.99
-
-
 @pytest.mark.parametrize("shares", [[0.9, 0.04, 0.03, 0.03], [0.97, 0.01, 0.01, 0.01]])
 def test_assigned__a_common_value_is_not_split_up(shares):
     truth = _truth(shares)

@@ -1,4 +1,5 @@
 import pytest
+from tests import build
 
 from weakspot.words.meanings import (
     are_near,
@@ -12,14 +13,10 @@ from weakspot.words.meanings import (
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [
-        ("with a label", "with a watermark"),
-        ("boat", "ship"),
-        ("boat", "vessel"),
-        ("yellow", "golden"),
-        ("on the grass", "on a grassy background"),
-        ("green", "green"),
-    ],
+    build.pairs(
+        "with a label: with a watermark, boat: ship, boat: vessel, yellow: golden, on the "
+        "grass: on a grassy background, green: green"
+    ),
 )
 def test_are_near__either_may_stand_for_the_other(one, other):
     assert are_near(one, other)
@@ -43,17 +40,10 @@ def test_says_more__one_way_only():
 
 @pytest.mark.parametrize(
     ("first", "second"),
-    [
-        ("grass", "grassy"),
-        ("stripe", "striped"),
-        ("stripes", "striped"),
-        ("dot", "dotted"),
-        ("wood", "wooden"),
-        ("sun", "sunny"),
-        ("wave", "wavy"),
-        ("couch", "sofas"),
-        ("Grey", "gray"),
-    ],
+    build.pairs(
+        "grass: grassy, stripe: striped, stripes: striped, dot: dotted, wood: wooden, sun: "
+        "sunny, wave: wavy, couch: sofas, Grey: gray"
+    ),
 )
 def test_mean_the_same__synonyms_and_words_made_from_others(first, second):
     assert mean_the_same(first, second)

@@ -1,4 +1,5 @@
 import pytest
+from tests import build
 
 from weakspot.words.captions import Caption
 from weakspot.words.paraphrases import (
@@ -46,18 +47,11 @@ def test_parts_of__a_single_word_has_none():
 
 @pytest.mark.parametrize(
     ("noun", "expected"),
-    [
-        ("shoe", "shoes"),
-        ("box", "boxes"),
-        ("strawberry", "strawberries"),
-        ("toy", "toys"),
-        ("police woman", "police women"),
-        ("goldfish", "goldfish"),
-        ("deer", "deer"),
-        ("bus", "buses"),
-        ("Satsumas", "Satsumas"),
-        ("oat milk", "oat milk"),
-    ],
+    build.pairs(
+        "shoe: shoes, box: boxes, strawberry: strawberries, toy: toys, police woman: police "
+        "women, goldfish: goldfish, deer: deer, bus: buses, Satsumas: Satsumas, oat milk: oat "
+        "milk"
+    ),
 )
 def test_plural__reads_as_english(noun, expected):
     assert plural(noun) == expected

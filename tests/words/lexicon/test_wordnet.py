@@ -1,26 +1,16 @@
 import pytest
+from tests import build
 
 from weakspot.words.wordnet import ancestors, are_synonyms, hyponyms, is_known, lemma, synonyms
 
 
 @pytest.mark.parametrize(
     ("first", "second"),
-    [
-        ("couch", "sofa"),
-        ("sofas", "Couches"),
-        ("grey", "gray"),
-        ("colour", "color"),
-        ("colourful", "colorful"),
-        ("woollen", "woolen"),
-        ("car", "automobile"),
-        ("cab", "taxi"),
-        ("big", "large"),
-        ("small", "little"),
-        ("round", "circular"),
-        ("striped", "stripy"),
-        ("blorb", "blorb"),
-        ("pickup_truck", "pickup"),
-    ],
+    build.pairs(
+        "couch: sofa, sofas: Couches, grey: gray, colour: color, colourful: colorful, "
+        "woollen: woolen, car: automobile, cab: taxi, big: large, small: little, round: "
+        "circular, striped: stripy, blorb: blorb, pickup_truck: pickup"
+    ),
 )
 def test_are_synonyms__same_meaning(first, second):
     assert are_synonyms(first, second)
@@ -29,18 +19,10 @@ def test_are_synonyms__same_meaning(first, second):
 
 @pytest.mark.parametrize(
     ("first", "second"),
-    [
-        ("dog", "cat"),
-        ("old", "new"),
-        ("green", "grassy"),
-        ("plain", "patterned"),
-        ("dark", "black"),
-        ("man", "woman"),
-        ("blorb", "glorp"),
-        ("", "green"),
-        ("one", "many"),
-        ("disc", "star"),
-    ],
+    build.pairs(
+        "dog: cat, old: new, green: grassy, plain: patterned, dark: black, man: woman, blorb: "
+        "glorp, : green, one: many, disc: star"
+    ),
 )
 def test_are_synonyms__other_meaning(first, second):
     assert not are_synonyms(first, second)
@@ -58,31 +40,13 @@ def test_synonyms__of_the_first_sense_only():
 
 @pytest.mark.parametrize(
     ("word", "expected"),
-    [
-        ("Dogs", "dog"),
-        ("leaves", "leaf"),
-        ("children", "child"),
-        ("mice", "mouse"),
-        ("women", "woman"),
-        ("buses", "bus"),
-        ("bus", "bus"),
-        ("grass", "grass"),
-        ("lens", "lens"),
-        ("potatoes", "potato"),
-        ("cities", "city"),
-        ("boxes", "box"),
-        ("cherry tomatoes", "cherry tomato"),
-        ("polar_bears", "polar bear"),
-        ("Golden-Delicious apples", "golden delicious apple"),
-        ("T-shirts", "t-shirt"),
-        ("greener", "green"),
-        ("largest", "large"),
-        ("smartphones", "smartphone"),
-        ("blorb", "blorb"),
-        ("virus", "virus"),
-        ("", ""),
-        ("s", "s"),
-    ],
+    build.pairs(
+        "Dogs: dog, leaves: leaf, children: child, mice: mouse, women: woman, buses: bus, "
+        "bus: bus, grass: grass, lens: lens, potatoes: potato, cities: city, boxes: box, "
+        "cherry tomatoes: cherry tomato, polar_bears: polar bear, Golden-Delicious apples: "
+        "golden delicious apple, T-shirts: t-shirt, greener: green, largest: large, "
+        "smartphones: smartphone, blorb: blorb, virus: virus, : , s: s"
+    ),
 )
 def test_lemma__dictionary_form(word, expected):
     assert lemma(word) == expected
@@ -114,19 +78,11 @@ def test_hyponyms__unknown_or_without_kinds():
 
 @pytest.mark.parametrize(
     ("noun", "ancestor"),
-    [
-        ("dog", "animal"),
-        ("golden retrievers", "dog"),
-        ("school bus", "conveyance"),
-        ("pickup truck", "vehicle"),
-        ("apple", "food"),
-        ("Golden-Delicious", "apple"),
-        ("oat milk", "food"),
-        ("T-shirt", "clothing"),
-        ("church", "building"),
-        ("woman", "person"),
-        ("rose", "plant"),
-    ],
+    build.pairs(
+        "dog: animal, golden retrievers: dog, school bus: conveyance, pickup truck: vehicle, "
+        "apple: food, Golden-Delicious: apple, oat milk: food, T-shirt: clothing, church: "
+        "building, woman: person, rose: plant"
+    ),
 )
 def test_ancestors__what_a_class_is(noun, ancestor):
     assert ancestor in ancestors(noun)

@@ -11,7 +11,7 @@ from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.rules import LinearRule
 from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.core.slices import DataUse, FailureSlice, SliceName
-from weakspot.words.name_checks import Members, NameChecker, numbered
+from weakspot.words.name_checks import NameChecker, numbered
 
 WORDS = ("apple", "green", "red", "shelf", "blurry", "metal", "granny", "background")
 N = 80
@@ -205,19 +205,6 @@ def test_check__images_of_one_group_count_once():
     assert found.names[0].held.n_members == 10
     shared = [f"g{(number // 2) % 4 == 0}{number // 16}" for number in range(N)]
     assert checked(name_of("green"), groups=shared).names[0].held.n_members == 5
-
-
-def test_check__members_are_looked_up_once_a_slice(monkeypatch):
-    asked = []
-    original = Members.of.__func__
-
-    def counted(cls, *given, **options):
-        asked.append(given)
-        return original(cls, *given, **options)
-
-    monkeypatch.setattr(Members, "of", classmethod(counted))
-    checked(name_of("green"), name_of("red"), name_of("blurry"))
-    assert len(asked) == 2
 
 
 def test_check__too_few_members_elsewhere__is_no_title():

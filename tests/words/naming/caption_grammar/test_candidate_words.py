@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from weakspot.core.assistants import Assistants
-from weakspot.core.errors import ConfigError, ModelError, UnavailableError
+from weakspot.core.errors import ModelError, UnavailableError
 from weakspot.core.failures import Side
 from weakspot.words.caption_grammar import (
     CaptionGrammarDescriber,
@@ -59,11 +59,6 @@ def test_words_for__samples_that_lack_a_class_get_no_words_of_it():
     assert words.nouns == ()
     assert "behind a fence" not in words.places
     assert "green" in words.adjectives
-
-
-def test_words_for__unknown_kinds_of_words_are_refused():
-    with pytest.raises(ConfigError, match="verbs"):
-        CaptionGrammarDescriber(class_words={"apple": {"verbs": ["eat"]}}).words_for("apple", None)
 
 
 def test_without_own_words__no_orange_orange():
