@@ -206,21 +206,6 @@ def test_aftermath__unconfirmed_and_explained_slices_are_no_news(make_slice, con
         assert [one.slice_id for one in told.slices] == [green.slice_id]
 
 
-def test_aftermath__counts_tests_of_one_family_or_two(make_slice, confirmation):
-    green, big = make_slice(), make_slice("big")
-    before = {one.slice_id: _evidence(one, 4) for one in (green, big)}
-    old = {green.slice_id: _evidence(green, 4, n_tested=3)}
-    entry = _evidence(big, 7, n_tested=3)
-    assert (
-        aftermath(
-            [green], before, {**old, big.slice_id: entry}, [(big, entry)], confirmation, alpha=ALPHA
-        ).n_tested
-        == 3
-    )
-    assert aftermath([green], before, old, [(big, entry)], confirmation, alpha=ALPHA).n_tested == 6
-    assert aftermath([green], before, old, [], confirmation, alpha=ALPHA).n_tested == 3
-
-
 def test_aftermath__slices_without_evidence_are_counted_in_the_note(make_slice, confirmation):
     green = make_slice()
     told = aftermath(

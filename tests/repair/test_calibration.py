@@ -47,16 +47,6 @@ def test_calibrated__leaves_predictions_and_lowers_the_calibration_error():
     assert calibration_error(after, truth, task=Task.SINGLE_LABEL) < 0.03
 
 
-def test_calibrated__samples_without_weight_do_not_count():
-    features, codes = _drawn(400)
-    wrong = np.concatenate([codes, (codes + 1) % 3])
-    twice = np.concatenate([features, features])
-    weights = np.repeat([2.0, 0.0], 400)
-    assert calibrated(TRUTH_HEAD, twice, wrong, weights=weights)[1] == pytest.approx(
-        calibrated(TRUTH_HEAD, features, codes)[1], rel=1e-4
-    )
-
-
 @pytest.mark.parametrize(
     "spoil",
     [

@@ -76,14 +76,6 @@ def test_applied__rows_of_another_model_in_their_order():
     assert found.note == "Chosen."
 
 
-def test_applied__what_may_not_be_trained_on_is_left_out():
-    dataset = _dataset(["a", "b", "c"])
-    found = applied(_set("abc", [0.6, 0.9, 1.5]), dataset, np.array([0, 1]))
-    assert found.rows.tolist() == [0, 1]
-    assert found.weights == pytest.approx([0.8, 1.2])
-    assert found.note == "Chosen. 1 of them are not among this model's samples."
-
-
 def test_applied__contests_follow_their_samples():
     group_objectives = ((np.array([0, 3]), np.array([1])), (np.array([2]),))
     repair_set = _set("abcd", [1.0, 1.0, 1.0, 1.0], group_objectives)

@@ -39,13 +39,6 @@ def test_refuse_contamination__pool_image_that_is_measured_on(hashes, split):
     assert "Take them out" in caught.value.fix
 
 
-def test_refuse_contamination__pool_row_that_is_measured_on():
-    dataset = _dataset()
-    with pytest.raises(DataError, match="Images of pool samples .* 2 in all") as caught:
-        _check(dataset, pool=np.array([2, 3, 4]))
-    assert caught.value.given == ["validation-2 (validation)", "test-3 (test)"]
-
-
 def test_refuse_contamination__training_rows_but_not_repeated_training_images():
     _check(_dataset(hashes="abcaefg"))
     with pytest.raises(DataError, match="Samples that were trained on"):
@@ -72,13 +65,3 @@ def test_refuse_contamination__synthetic_split_is_given_as_verifying():
     with pytest.raises(DataError, match="Generated samples") as caught:
         _check(_dataset(), verifying=np.array([3, 6]), synthetic=None)
     assert caught.value.given == ["synthetic-6 (synthetic)"]
-
-
-def test_refuse_contamination__names_five_and_counts_the_rest():
-    splits = ["test"] * 8 + ["pool"] * 8
-    with pytest.raises(DataError, match="Images of pool samples .* 8 in all") as caught:
-        _check(_dataset(splits=splits, hashes="abcdefghabcdefgh"))
-    assert caught.value.given == [
-        *(f"pool-{number} (pool)" for number in range(8, 13)),
-        "and 3 more",
-    ]

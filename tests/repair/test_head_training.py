@@ -56,32 +56,6 @@ def test_train__a_strong_pull_towards_the_start_keeps_its_weights():
     assert kept.head.weights == pytest.approx(start.weights, abs=1e-4)
 
 
-def test_train__weights_of_samples_matter_and_their_scale_does_not():
-    features, targets, labels = _problem()
-    trainer = HeadTrainer(penalty=0.01, tolerance=1e-8)
-    heavy = np.where(labels == 2, 20.0, 1.0)
-    plain = trainer.train(features, targets, np.ones(90), task=Task.SINGLE_LABEL).head
-    pulled = trainer.train(features, targets, heavy, task=Task.SINGLE_LABEL).head
-    scaled = trainer.train(features, targets, 7 * heavy, task=Task.SINGLE_LABEL).head
-    is_two = labels == 2
-    assert np.mean(pulled.probabilities(features)[is_two].argmax(axis=1) == 2) > np.mean(
-        plain.probabilities(features)[is_two].argmax(axis=1) == 2
-    )
-    assert scaled.probabilities(features) == pytest.approx(pulled.probabilities(features), abs=1e-4)
-
-
-def test_train__zero_weight_means_not_trained_on():
-    features, targets, _ = _problem()
-    weights = np.ones(90)
-    weights[60:] = 0.0
-    changed = targets.copy()
-    changed[60:] = targets[np.arange(89, 59, -1)]
-    trainer = HeadTrainer(penalty=0.01, tolerance=1e-8)
-    one = trainer.train(features, targets, weights, task=Task.SINGLE_LABEL).head
-    two = trainer.train(features, changed, weights, task=Task.SINGLE_LABEL).head
-    assert one.probabilities(features) == pytest.approx(two.probabilities(features), abs=1e-5)
-
-
 def test_train__multi_label_learns_each_label():
     draws = np.random.default_rng(2)
     features = draws.normal(size=(200, 4)).astype(np.float32)
@@ -237,18 +211,6 @@ def test_train__a_missing_class_keeps_the_layer_of_the_start_and_the_others_do_n
     assert trained.head.weights[1] == pytest.approx(start.weights[1], abs=1e-6)
     assert trained.head.bias[1] == pytest.approx(start.bias[1], abs=1e-4)
     assert after[[0, 2]].mean() == pytest.approx(before[[0, 2]].mean(), abs=1e-3)
-
-
-def test_train__labels_that_none_or_all_have_stay_finite():
-    features, targets, _ = _problem()
-    targets = targets.copy()
-    targets[:, 1], targets[:, 2] = False, True
-    trained = HeadTrainer().train(features, targets, np.ones(90), task=Task.MULTI_LABEL)
-    likely = trained.head.probabilities(features)
-    assert trained.missing_classes == (1,)
-    assert trained.has_converged
-    assert likely[:, 1].max() < 0.01
-    assert likely[:, 2].min() > 0.99
 
 
 def _noisy(seed):

@@ -114,18 +114,6 @@ def test_confidence_twin__contests_keep_their_places_and_the_smaller_group_matte
     ).rows[:3].tolist() == [5, 6, 7]
 
 
-def test_confidence_twin__pool_places_go_to_the_pool_of_the_same_class():
-    material = _material(
-        splits=["train", "train", "pool", "pool", "pool", "pool"],
-        labels=[0, 1, 0, 0, 0, 1],
-        truth=[0.9, 0.1, 0.7, 0.3, 0.5, 0.9],
-    )
-    control = confidence_control(_selection([0, 1, 2, 4]), material)
-    assert control.rows.tolist() == [0, 1, 3, 4]
-    # The pear of the pool, the least confident of all, was not asked for.
-    assert 5 not in control.rows
-
-
 def test_confidence_twin__unlabelled_pool_is_matched_by_the_likeliest_class():
     splits, labels = ["train"] * 2 + ["pool"] * 5, [0, 1, -1, -1, -1, -1, 0]
     material = _material(splits=splits, labels=labels, truth=[0.9, 0.1, 0.95, 0.6, 0.7, 0.45, 0.01])
@@ -157,25 +145,6 @@ def test_random_twin__only_seed_and_ids_decide():
         random_control(_selection([0, 1, 2, 3]), _material(**given, seed=3)).rows
     )
     assert all(rows[0] == 0 and len(set(rows)) == 4 for rows in drawn)
-
-
-def test_random_twin__order_of_rows_does_not_matter():
-    ids = []
-    for change in (None, repair_material.in_another_order):
-        given = replace(repair_material.full(change=change), seed=5)
-        chosen = SliceBalancedRepairer().select(
-            repair_material.repair_slices(given.training), given
-        )
-        control = random_control(chosen, given)
-        ids.append(
-            set(
-                given.training.dataset.sample_ids(
-                    control.rows[control.weights > control.weights.min() * 3]
-                )
-            )
-        )
-    assert ids[0] == ids[1]
-    assert len(ids[0]) > 3
 
 
 def test_class_name_twin__nearest_to_the_mere_name():
@@ -212,23 +181,6 @@ def test_class_name_twin__prompts_that_name_only_the_class_come_first():
     )
     assert class_name_control(_selection([0, 1]), material).rows.tolist() == [0, 3]
     assert class_name_control(_selection([0, 1, 2]), material).rows.tolist() == [0, 1, 3]
-
-
-def test_class_name_twin__several_labels_are_named_together():
-    asked = []
-
-    def embed(phrases):
-        asked.extend(phrases)
-        return _embed(phrases)
-
-    material = _material(
-        splits=["train", "pool", "pool"],
-        label_lists=[[], [0, 1], [0, 1]],
-        embeddings=[[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]],
-        assistants=Assistants(embed_texts=embed),
-    )
-    assert class_name_control(_selection([0, 1]), material).rows.tolist() == [0, 2]
-    assert asked == ["a photo of an apple and a pear"]
 
 
 def test_class_name_twin__needs_words_and_embeddings():
@@ -294,20 +246,6 @@ def test_twins__stay_the_same_when_labels_come_back(control_of):
         },
     )
     assert control_of(chosen, told).rows.tolist() == before.rows.tolist()
-
-
-@pytest.mark.parametrize("is_labelled", [True, False])
-def test_twins__a_pool_without_labels_needs_as_many_new_ones(is_labelled):
-    change = None if is_labelled else repair_material.with_unlabelled_pool
-    given = repair_material.full(change=change)
-    chosen = DeepestRepairer().select(repair_material.repair_slices(given.training), given)
-    for control_of in MATCHED_CONTROLS:
-        control = control_of(chosen, given)
-        n_new = [
-            int((~given.training.dataset.is_labelled[one.rows]).sum()) for one in (chosen, control)
-        ]
-        assert n_new[0] == n_new[1] == (0 if is_labelled else repair_material.BUDGET)
-        assert set(control.rows) != set(chosen.rows)
 
 
 def test_twins__without_any_prediction_an_unlabelled_pool_is_one_class():

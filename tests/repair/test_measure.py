@@ -88,33 +88,6 @@ def test_measure_arm__clean_accuracy_and_resolved_failures(make_slice):
     ]
 
 
-def test_measure_arm__halves_are_measured_apart(make_slice):
-    dataset = dataset_from_columns(
-        class_names=["apple", "pear"],
-        labels=[0, 0, 1, -1, 0],
-        predictions=np.array([1, 0, 1, 0, -1]),
-        metadata={"green": [True, False, False, True, True]},
-    )
-    half = SampleSet(dataset=dataset, rows=np.arange(5), name="validation, discovery half")
-    after = np.eye(2, dtype=np.float32)[[0, 1, 1, 0, 0]]
-    done = {"n_added": 3, "n_synthetic": 2, "temperature": 1.5}
-    arm = _arm([0] * 10, [make_slice()], done=done, elsewhere=[(half, after)])
-    assert (arm.n_added, arm.n_synthetic, arm.temperature) == (3, 2, 1.5)
-    (seed,) = arm.elsewhere
-    # Row 3 has no label and row 4 no prediction: three samples are left.
-    assert (seed.measured_on.name, seed.measured_on.n_samples) == ("validation, discovery half", 3)
-    told = [
-        (one.kind.value, one.n_samples, one.right_before, one.right_after) for one in seed.changes
-    ]
-    assert told == [
-        ("overall", 3, 2, 2),
-        ("formerly right", 2, 2, 1),
-        ("formerly wrong", 1, 0, 1),
-        ("slice", 1, 0, 1),
-        ("rest of the class", 1, 1, 0),
-    ]
-
-
 def test_measure_arm__empty_groups_stay_and_are_never_worse(make_slice):
     empty = make_slice(rule=make_slice().rule.model_copy(update={"values": ("purple",)}))
     elsewhere = make_slice(class_name="plum")
@@ -193,27 +166,6 @@ def test_measure_arm__every_kind_of_failure(criterion, before, after):
     samples = SampleSet(dataset=dataset, rows=np.arange(3))
     overall = _arm(repaired, [], samples, criterion).changes[0]
     assert (overall.n_samples, overall.right_before, overall.right_after) == (3, before, after)
-
-
-def test_measure_arm__calibration_needs_probabilities_before(make_slice):
-    assert _arm([0] * 10, [make_slice()]).calibration_after is None
-    probabilities = np.tile(np.array([[0.9, 0.1]], dtype=np.float32), (10, 1))
-    dataset = dataset_from_columns(
-        class_names=["apple", "pear"], labels=[0] * 6 + [1] * 4, probabilities=probabilities
-    )
-    arm = _arm([0] * 10, [], SampleSet(dataset=dataset, rows=np.arange(10)), TOP_1)
-    # Six of ten are right, at a confidence of 0.9 before and of 1 after.
-    assert arm.calibration_before == pytest.approx(0.3)
-    assert arm.calibration_after == pytest.approx(0.4)
-
-
-def test_measure_arm__several_slices_keep_distinct_names(make_slice):
-    samples = _test_set()
-    other = make_slice(rule=make_slice().rule.model_copy(update={"values": (False,)}))
-    arm = _arm([0] * 10, [make_slice(), other], samples, TOP_1)
-    groups = [change.group for change in arm.changes if change.kind is GroupKind.SLICE]
-    assert len(set(groups)) == 2
-    assert all(group.startswith("apple: unnamed (hand) (") for group in groups)
 
 
 def test_measure_arm__multi_label_counts_decisions(make_slice):

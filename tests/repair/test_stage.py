@@ -149,15 +149,6 @@ def test_repair__interrupted_comparison_goes_on(verified, pool_world, compared, 
     assert len(trained) == 5, "only the chosen strategy and its baselines are trained again"
 
 
-def test_repair__only_the_slice_that_is_named(verified, pool_world):
-    project = _reopened(verified, pool_world)
-    wanted = project.store.runs.latest().published()[0][0]
-    result = project.repair(request=RepairRequest(slice_ids=(wanted.slice_id[:8],))).repairs[0]
-    assert result.plan.slice_ids == (wanted.slice_id,)
-    with pytest.raises(ConfigError, match="no confirmed slice"):
-        project.repair(request=RepairRequest(slice_ids=("ffffffffffff0",)))
-
-
 def test_repair__plan_carried_out_again_gives_the_same(verified, pool_world, tmp_path):
     project = _reopened(verified, pool_world)
     first = project.repair(request=RepairRequest(write_to=tmp_path / "out"))

@@ -14,7 +14,7 @@ from weakspot.core.roles import ClassifierOutput
 from weakspot.core.run import no_progress
 from weakspot.data.settings import DataSettings
 from weakspot.generate.generated_folder import generated_samples
-from weakspot.repair.synthetic_samples import read_synthetic, with_synthetic
+from weakspot.repair.synthetic_samples import with_synthetic
 from weakspot.run import loop
 from weakspot.run.models import RunModels
 from weakspot.run.preparation import Preparation
@@ -22,8 +22,6 @@ from weakspot.run.settings import Settings
 from weakspot.run.stage_clock import StageClock, new_record
 from weakspot.store.project import ProjectStore
 from weakspot.testing.fakes import PlantedEmbedder, PlantedImageGenerator, planted_classifier
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import rare
 
 PROMPTS = {"disc": ["A photo of a green disc", "A photo of a disc"], "star": ["A photo of a star"]}
 
@@ -114,20 +112,6 @@ def test_with_synthetic__generated_samples_are_classified_and_embedded(join, ima
     assert np.isfinite(samples.space("clip").embeddings[rows]).all()
 
 
-def test_with_synthetic__the_second_time_is_read_from_the_project_folder(join, images, prepared):
-    class Tired:
-        def __getattr__(self, name):
-            return getattr(prepared.classifier, name)
-
-        def classify(self, prepared):
-            raise AssertionError
-
-    first = join(images).samples
-    again = join(images, classifier=Tired()).samples
-    assert np.array_equal(first.dataset.probabilities, again.dataset.probabilities)
-    assert np.array_equal(first.space("features").embeddings, again.space("features").embeddings)
-
-
 def test_with_synthetic__evidence_and_causes_do_not_count_generated_samples(
     join, images, prepared, settings
 ):
@@ -144,33 +128,11 @@ def test_with_synthetic__evidence_and_causes_do_not_count_generated_samples(
     assert together.evidence == alone.evidence
 
 
-def test_with_synthetic__a_broken_file_is_set_aside(copied, prepared, settings, store):
-    (copied / "disc" / "000001.png").write_bytes(b"no image at all")
-    (copied / "disc" / "000002.png").unlink()
-    found = read_synthetic(prepared, copied, settings=settings, store=store)
-    assert len(found[0]) == 10
-    assert (
-        len(with_synthetic(prepared, copied, settings=settings, store=store).samples.dataset) == 910
-    )
-
-
 def test_with_synthetic__nothing_readable_is_an_error(tmp_path, join):
     (tmp_path / "disc").mkdir()
     (tmp_path / "disc" / "a.png").write_bytes(b"no image")
     with pytest.raises(NotEnoughDataError, match="Not one of 1 samples can be used"):
         join(tmp_path)
-
-
-def test_with_synthetic__class_folders_without_a_table(copied, join):
-    (copied / "metadata.csv").unlink()
-    dataset = join(copied).samples.dataset
-    rows = dataset.rows_of(Split.SYNTHETIC)
-    assert (
-        dataset.labels[rows].tolist()
-        == [dataset.class_code("disc")] * 8 + [dataset.class_code("star")] * 4
-    )
-    assert dataset.metadata("prompt").null_count == len(dataset)
-    assert dataset.metadata("generator").null_count == len(dataset)
 
 
 def test_with_synthetic__an_unknown_class_folder(copied, join):
@@ -276,19 +238,3 @@ def test_with_synthetic__classifiers_of_embeddings_are_asked_about_embeddings(
         found.space("features").embeddings[900:], found.space("clip").embeddings[900:]
     )
     assert found.dataset.predictions[900:].tolist() == found.dataset.labels[900:].tolist()
-
-
-def test_with_synthetic__several_labels(tmp_path, images):
-    world = plant(rare(0.02), 60, seed=3, is_multi_label=True)
-    settings = Settings(
-        data=DataSettings(source=str(world.write_images(tmp_path / "world").manifest))
-    )
-    own = ProjectStore.create(tmp_path / "project")
-    loop.ingest_samples(own, loop.open_data(settings.data, own.root), settings, no_progress)
-    before = _prepared(own, settings, world)
-    after = with_synthetic(before, images, settings=settings, store=own).samples.dataset
-    assert after.label_matrix[60:].sum(axis=1).tolist() == [1] * 12
-    assert after.label_matrix[60:, after.class_code("disc")].tolist() == [True] * 8 + [False] * 4
-    assert np.array_equal(after.thresholds, before.samples.dataset.thresholds)
-    assert np.array_equal(after.probabilities[:60], before.samples.dataset.probabilities)
-    assert np.isfinite(after.probabilities[60:]).all()

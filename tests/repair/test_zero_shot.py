@@ -3,9 +3,8 @@ import pytest
 
 from weakspot.core.dataset import Split, Task
 from weakspot.core.errors import DataError, UnavailableError
-from weakspot.core.failures import Side
 from weakspot.core.slices import SliceName
-from weakspot.repair.controls import TEMPLATES, zero_shot
+from weakspot.repair.controls import zero_shot
 from weakspot.testing.planted import phrase_embeddings, plant
 from weakspot.testing.planted_problems import rare
 
@@ -56,29 +55,6 @@ def test_zero_shot__names_of_slices_are_further_phrases(make_slice):
     assert head.phrases == ("a photo of an apple", "a photo of a pear", "a photo of a green apple")
     assert head.classes.tolist() == [0, 1, 0]
     assert "2 of classes and 1 of slices" in head.note
-
-
-def test_zero_shot__unnamed_slices_and_absent_labels_add_nothing(make_slice):
-    slices = [
-        make_slice(),
-        _named(make_slice, "green", "a photo of a green thing", side=Side.ABSENT),
-        _named(make_slice, "red", "a red fig", class_name="fig"),
-    ]
-    assert len(zero_shot(["apple", "pear"], embed, slices=slices).phrases) == 2
-
-
-def test_zero_shot__several_templates_are_averaged():
-    asked = []
-
-    def noting(texts):
-        asked.extend(texts)
-        return embed(texts)
-
-    zero_shot(["apple"], noting)
-    assert [text for text in asked if "apple" in text] == [
-        template.format("an apple") for template in TEMPLATES
-    ]
-    assert len(set(TEMPLATES)) == len(TEMPLATES) >= 3
 
 
 def test_zero_shot__labels_of_a_multi_label_task_stand_against_anything():

@@ -15,20 +15,8 @@ from weakspot.core.heads import value_groups
 from weakspot.core.statistics import bootstrap_interval, paired_draws
 from weakspot.repair.predictions import Comparison, Result, SlicePart
 
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class GroupedResult:
-    """The measured samples of one class, in groups that may overlap.
-
-    Args:
-        result: the class.
-        numbers: [k] which groups have samples here.
-        members: [k, n] which samples are in them.
-    """
-
-    result: Result
-    numbers: IntArray
-    members: BoolArray
+GroupedResult = tuple[Result, IntArray, BoolArray]
+"""The measured samples of one class; which groups have samples here [k], and which samples are in them [k, n]."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -50,8 +38,8 @@ class Groups:
     def sizes(self) -> IntArray:
         """Return how many decisions are in every group [g]."""
         sizes = np.zeros(len(self), dtype=np.int64)
-        for part in self.parts:
-            np.add.at(sizes, part.numbers, part.members.sum(axis=1))
+        for _, numbers, members in self.parts:
+            np.add.at(sizes, numbers, members.sum(axis=1))
         return sizes
 
     def at_least(self, n_samples: int) -> "Groups":
@@ -61,12 +49,8 @@ class Groups:
         return Groups(
             names=tuple(name for name, kept in zip(self.names, is_kept, strict=True) if kept),
             parts=tuple(
-                GroupedResult(
-                    result=part.result,
-                    numbers=renumbered[part.numbers[is_kept[part.numbers]]],
-                    members=part.members[is_kept[part.numbers]],
-                )
-                for part in self.parts
+                (result, renumbered[numbers[is_kept[numbers]]], members[is_kept[numbers]])
+                for result, numbers, members in self.parts
             ),
         )
 
@@ -87,9 +71,7 @@ def own_groups(comparison: Comparison) -> Groups:
             members = [*(one.inside for one in own), np.all([one.outside for one in own], axis=0)]
         numbers = np.arange(len(names), len(names) + len(members))
         names += [*(one.title for one in own), f"{title}: the rest"] if own else [title]
-        parts.append(
-            GroupedResult(result=result, numbers=numbers, members=np.array(members, dtype=np.bool_))
-        )
+        parts.append((result, numbers, np.array(members, dtype=np.bool_)))
     return Groups(names=tuple(names), parts=tuple(parts))
 
 
@@ -110,13 +92,7 @@ def given_groups(comparison: Comparison, groups: IntArray) -> Groups:
     for result in comparison.predictions:
         own = groups[result.positions]
         here = np.unique(own[own >= 0])
-        parts.append(
-            GroupedResult(
-                result=result,
-                numbers=np.searchsorted(known, here),
-                members=own[None, :] == here[:, None],
-            )
-        )
+        parts.append((result, np.searchsorted(known, here), own[None, :] == here[:, None]))
     return Groups(names=tuple(f"group {number}" for number in known.tolist()), parts=tuple(parts))
 
 
@@ -160,7 +136,7 @@ def spread_of(
     if len(groups) < MIN_GROUPS:
         return None
     random = generator(seed, "measure", "spread")
-    is_decided_once = sum(len(part.result.positions) for part in groups.parts) <= n_samples
+    is_decided_once = sum(len(result.positions) for result, _, _ in groups.parts) <= n_samples
     drawn = (
         _by_group(groups, n_draws, random)
         if is_decided_once and together is None
@@ -193,13 +169,13 @@ def _by_group(groups: Groups, n_draws: int, random: np.random.Generator) -> _Acc
     tables: list[IntArray] = []
     strata, numbers = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
     n_strata = 0
-    for part in groups.parts:
-        kinds, place = _kinds(part.members)
-        code = place * 4 + _codes(part.result)
+    for result, own, members in groups.parts:
+        kinds, place = _kinds(members)
+        code = place * 4 + _codes(result)
         tables.append(np.bincount(code, minlength=4 * kinds.shape[1]).reshape(-1, 4))
         member, kind = np.nonzero(kinds)
         strata.append(n_strata + kind)
-        numbers.append(part.numbers[member])
+        numbers.append(own[member])
         n_strata += kinds.shape[1]
     counts = np.concatenate(tables)
     places = (np.concatenate(numbers), np.concatenate(strata))
@@ -235,12 +211,12 @@ def _codes(result: Result) -> IntArray:
 def _by_sample(groups: Groups, n_samples: int, blocks: Iterator[DoubleArray]) -> _Accuracies:
     """Draw whole samples, with all decisions on them; after the groups, all decisions make up one more."""
     everything = [
-        (part.result, np.ones(len(part.result.positions), dtype=np.bool_)) for part in groups.parts
+        (result, np.ones(len(result.positions), dtype=np.bool_)) for result, _, _ in groups.parts
     ]
     members: list[_Members] = [[] for _ in groups.names]
-    for part in groups.parts:
-        for number, chosen in zip(part.numbers.tolist(), part.members, strict=True):
-            members[number].append((part.result, chosen))
+    for result, numbers, own in groups.parts:
+        for number, chosen in zip(numbers.tolist(), own, strict=True):
+            members[number].append((result, chosen))
     members.append(everything)
     *counted, turned_by = zip(*(_counted(own, n_samples) for own in members), strict=True)
     sizes, wrong_before, wrong_after = (_sparse(columns, n_samples) for columns in counted)
@@ -320,7 +296,7 @@ def measure_given(
     groups = Groups(names=tuple(names[number] for number in known), parts=groups.parts)
     before, after = (_right(groups, when) for when in ("right_before", "right_after"))
     large = groups.at_least(least_group)
-    results = [part.result for part in groups.parts]
+    results = [result for result, _, _ in groups.parts]
     n_decisions = sum(len(one.positions) for one in results)
     return GivenGroups(
         column=column,
@@ -357,6 +333,6 @@ def _says_something(dataset: Dataset, column: str, rows: IntArray) -> bool:
 def _right(groups: Groups, when: str) -> list[int]:
     """Return how many decisions of every group are right."""
     counts = np.zeros(len(groups), dtype=np.int64)
-    for part in groups.parts:
-        np.add.at(counts, part.numbers, part.members @ getattr(part.result, when).astype(np.int64))
+    for result, numbers, members in groups.parts:
+        np.add.at(counts, numbers, members @ getattr(result, when).astype(np.int64))
     return [int(one) for one in counts]

@@ -84,9 +84,3 @@ def test_refuse_foreign__a_record_of_something_else(tmp_path, content):
     assert read_record(tmp_path) is None
     with pytest.raises(ConfigError, match="something else"):
         refuse_foreign(tmp_path)
-
-
-def test_refuse_foreign__a_new_or_empty_folder_is_fine(tmp_path):
-    refuse_foreign(tmp_path / "new")
-    refuse_foreign(tmp_path)
-    assert list(tmp_path.iterdir()) == []

@@ -98,14 +98,6 @@ def test_collect__nothing_can_be_drawn():
         collect(Series({}), _captions("wet", "wet too"), TOP, effort=AdversarialEffort())
 
 
-def test_collect__the_criterion_decides():
-    target = FailureCriterion(kind="target", target="ant")
-    (one,) = collect(
-        Series({"p": 2}), _captions("p"), target, effort=AdversarialEffort(most_per_caption=20)
-    )
-    assert one.n_failed == 0
-
-
 def test_caption_from__a_text_that_repeats_the_beginning():
     found = caption_from("fly", "a photo of a fly.", "A photo of a fly. It is dark.", origin="f")
     assert found.prompt == "a photo of a fly. it is dark."

@@ -127,16 +127,6 @@ def test_try_captions__false_discoveries_stay_rare_when_nothing_is_there():
     assert n_false <= 20 * 0.2 + 2 * np.sqrt(20 * 0.16)
 
 
-def test_try_captions__draws_the_places_of_each_series_once_and_in_order():
-    contest, captions = world(0.1, [0.7, 0.1, 0.3])
-    first = contest.try_captions(captions, step="cluster")
-    again = contest.try_captions([captions[0], ("the same.", captions[0][1])], step="user")
-    assert again == (first[0], first[0])
-    sampler = contest._sampler
-    assert all(places == list(range(len(places))) for places in sampler.places.values())
-    assert sum(len(places) for places in sampler.places.values()) == contest.n_asked
-
-
 def test_try_captions__a_refused_prompt_is_a_trial_with_a_note():
     contest, captions = world(0.1, [0.8])
     refused, proven = contest.try_captions([("snow", "a fly in snow"), *captions], step="cluster")

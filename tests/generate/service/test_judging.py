@@ -11,7 +11,7 @@ from PIL import Image
 from weakspot.core.generated import PASS, GenerationRequest
 from weakspot.core.roles import GeneratedImage
 from weakspot.generate.quality import QualityCheck
-from weakspot.generate.service import GeneratorService, PendingImage, encoded, remembered
+from weakspot.generate.service import GeneratorService, PendingImage, encoded
 from weakspot.store.generated_images import GeneratedImageStore
 from weakspot.testing.fakes import PlantedImageGenerator
 
@@ -142,11 +142,3 @@ def test_sheet__text_that_cannot_be_written_is_made_so():
     sheet = PendingImage.of((REQUESTS[0], given))
     assert sheet.parents == ("?",)
     assert set(sheet.verdicts["odd"]) == {"?"}
-
-
-def test_remembered__only_of_the_same_generator_and_gate(tmp_path):
-    drawn_in(tmp_path, Logging(tmp_path / "log.txt"))
-    stored_images = GeneratedImageStore(tmp_path)
-    assert remembered(stored_images, "logging", QualityCheck()).has_seen
-    assert not remembered(stored_images, "another", QualityCheck()).has_seen
-    assert not remembered(stored_images, "logging", QualityCheck(dark_level=3)).has_seen

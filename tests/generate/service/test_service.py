@@ -232,14 +232,6 @@ def test_draw__a_limit_of_new_images(tmp_path):
     assert len(_service(tmp_path, max_new=4).generate(_requests(*range(10)))) == 10
 
 
-def test_draw__a_lost_image_is_drawn_again(tmp_path):
-    generated = _service(tmp_path).generate(_requests(1, 2, 3))
-    (tmp_path / generated[1].file).unlink()
-    service = _service(tmp_path)
-    assert service.generate(_requests(1, 2, 3)) == generated
-    assert service.n_new == 1
-
-
 def test_draw__another_gate_judges_anew_without_drawing(tmp_path):
     generator = Faulty(faults={2: BAD["copy"][0], 3: BAD["unsafe"][0], 4: BAD["black"][0]})
     requests = _requests(*range(6))

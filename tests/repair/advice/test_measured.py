@@ -36,10 +36,3 @@ def test_best_repair__a_fall_or_chance_is_no_help(world, make_change, make_resul
     ):
         record = world.record.model_copy(update={"repairs": (make_result("one", change),)})
         assert not best_repair(record, kind).helps
-
-
-def test_best_repair__without_a_measurement_there_is_none(world, make_change, make_result):
-    kind = world.kind()
-    assert best_repair(world.record, kind) is None
-    alone = make_result("plain", make_change("heron", GroupKind.CLASS, 9), is_baseline=True)
-    assert best_repair(world.record.model_copy(update={"repairs": (alone,)}), kind) is None

@@ -2,8 +2,7 @@ import csv
 
 import pytest
 
-from weakspot.core.repairs import GroupKind, RepairPlan, RepairResult, SliceNeed
-from weakspot.core.slices import DataUse
+from weakspot.core.repairs import GroupKind, RepairPlan
 from weakspot.repair.advice.kinds import best_repair
 from weakspot.repair.advice.stage import recommended_plan, selection_of, write_weights
 
@@ -28,23 +27,6 @@ def test_recommended_plan__only_what_was_measured_to_help_by_weights_alone(measu
     for method, gained, n_added in (("slice-balanced", 0, 0), ("pool-deepest", 9, 5)):
         record, one = measured(method, gained, n_added=n_added)
         assert recommended_plan(record, [one]) is None
-
-
-def test_recommended_plan__where_nothing_can_be_retrained_the_one_that_was_asked_for(sliced):
-    kind = sliced.kind()
-    need = SliceNeed(
-        slice_id=kind.subject,
-        title=kind.title,
-        rate_inside=0.7,
-        rate_outside=0.1,
-        n_inside=40,
-        n_outside=40,
-        n_evaluation=80,
-    )
-    plan = RepairPlan(slice_ids=(kind.subject,), repairer="slice-balanced")
-    result = RepairResult(plan=plan, measured_on=DataUse.nothing(), arms=(), needs=(need,))
-    record = sliced.record.model_copy(update={"repairs": (result,)})
-    assert recommended_plan(record, []) == plan
 
 
 def test_write_weights__the_selection_of_the_strategy_and_nothing_stale(sliced, measured, tmp_path):

@@ -4,11 +4,9 @@ import tomllib
 import numpy as np
 
 from weakspot.core.evidence import Interval
-from weakspot.core.repairs import GroupKind
 from weakspot.gate.policy import Policy
 from weakspot.repair.advice import files
 from weakspot.repair.advice.collection import CollectionNeed, PoolChoice
-from weakspot.repair.advice.kinds import best_repair
 from weakspot.repair.advice.learning_curve import Forecast
 
 FORECAST = Forecast(
@@ -38,19 +36,6 @@ def test_label_sentence__the_sentence_of_the_issue(world):
         "heron: retraining cannot help: 0 such training images. Label about 10: to_label.csv (first 40 chosen), "
         "expected +40 to +75 points on these images"
     )
-
-
-def test_label_sentence__what_weighing_did_and_what_others_pay(sliced, make_change, make_result):
-    kind = sliced.kind()
-    nothing = make_result(
-        "slice-balanced", make_change("x", GroupKind.SLICE, 0), slice_ids=(kind.subject,)
-    )
-    repair = best_repair(sliced.record.model_copy(update={"repairs": (nothing,)}), kind)
-    forecast = dataclasses.replace(FORECAST, elsewhere=-0.02, is_rising=True)
-    told = files.label_sentence(_wish(sliced, forecast=forecast, n_ready=4), "f", repair)
-    assert "you have 3 such training images, weighing them more did not help." in told
-    assert "Label at least 10 more: f (first 40 chosen, 4 of them labelled already)" in told
-    assert told.endswith("on these images, about −2 on others")
 
 
 def test_collect_sentence__no_pool_and_a_pool_without_such_images(world):

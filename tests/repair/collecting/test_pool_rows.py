@@ -35,9 +35,3 @@ def test_pool_rows__fits_of_the_class_or_unlabelled__wrong_ones_first_then_unsur
     assert own.rows.tolist() == [7, 4, 2, 6]
     assert own.is_labelled.tolist() == [True, True, True, False]
     assert own.is_wrong.tolist() == [True, False, False, False]
-
-
-def test_pool_rows__predictions_alone__order_of_the_table(make_slice):
-    samples = _samples(with_probabilities=False)
-    (own,) = pool_rows([make_slice()], samples, FailureCriterion())
-    assert own.rows.tolist() == [7, 2, 4, 6]

@@ -103,18 +103,3 @@ def test_run__table__note_says_what_repair_would_write(table, tmp_path):
     record = weakspot.Project.create(tmp_path / "p", data=str(table), settings=settings).run()
     assert record.repairs == ()
     assert [note.note.endswith(COLLECT_INSTEAD) for note in record.notes][-1]
-
-
-def test_collect_instead__the_next_folder_has_the_same_rows_and_weights(project):
-    record = project.repair()
-    folder = project.store.runs.run_folder(record.run_id) / FOLDER
-    with (folder / "to_collect.csv").open(newline="") as stream:
-        collected = [(line["slice_id"], line["sample_id"]) for line in csv.DictReader(stream)]
-    with (project.folder / "next/to_label.csv").open(newline="", encoding="utf-8-sig") as stream:
-        listed = [(line["finding_id"], line["sample_id"]) for line in csv.DictReader(stream)]
-    first = record.advice[0].subject
-    assert [name for own, name in listed if own == first] == [
-        name for own, name in collected if own == first
-    ][:40]
-    weights = "training_weights.csv"
-    assert (project.folder / "next" / weights).read_bytes() == (folder / weights).read_bytes()

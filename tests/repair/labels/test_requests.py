@@ -174,25 +174,9 @@ def test_write_labelling_list__without_predictions_nothing_is_suggested(tmp_path
     assert _lines(tmp_path / "b")[1] == "p0,pool/d.png,,,"
 
 
-def test_write_labelling_list__several_labels(tmp_path, multi):
-    probabilities = np.array([[0.9, 0.6, 0.1]] * 7, dtype=np.float32)
-    samples = SampleSet(
-        dataset=multi.with_predictions(probabilities=probabilities), rows=np.arange(7)
-    )
-    write_labelling_list(tmp_path, np.array([3]), samples, [], roles={})
-    assert _lines(tmp_path)[1] == "p0,pool/d.png,cat|dog,,"
-
-
 def test_read_labels__by_image_location_or_name(write):
     text = "image;labels\npool/d.png;cat\nC:\\exports\\e.png;dog\n/data/upload/1/=f.png;GREY OWL\n"
     assert read_labels(write(text), _dataset()).labels.tolist() == [0, 1, 0, 0, 1, 2, 2]
-
-
-def test_read_labels__by_image_where_a_spreadsheet_spoilt_the_id(write):
-    assert (
-        read_labels(write("sample_id,image,label\n1E+22,pool/d.png,cat\n"), _dataset()).labels[3]
-        == 0
-    )
 
 
 def test_read_labels__a_name_in_the_pool_is_meant_before_one_elsewhere(write):
@@ -204,11 +188,6 @@ def test_read_labels__a_name_in_the_pool_is_meant_before_one_elsewhere(write):
         DataError, match=r"Line 2: 2 samples have an image called '2.png'; add the column sample_id"
     ):
         read_labels(write("image,label\n2.png,cat\n"), dataset)
-
-
-def test_read_labels__what_is_known_already_is_no_news(write):
-    text = "sample_id,label\nt0,cat\nv0,Dog\ns0,cat\np3,grey owl\np0,Dog\np0,Dog\n"
-    assert read_labels(write(text), _dataset()).labels.tolist() == [0, 1, 0, 1, -1, -1, 2]
 
 
 def test_read_labels__nothing_filled_in_changes_nothing(write):

@@ -54,19 +54,6 @@ def test_measure_given__worst_average_and_gap_by_hand():
     assert spread.average_after == pytest.approx((5 / 6 + 0.75 + 1 + 1) / 4)
 
 
-def test_measure_given__small_groups_cannot_be_the_worst():
-    found = _given(_samples(), least_group=5)
-    assert found.n_small == 2
-    assert found.spread.worst_after == pytest.approx(5 / 6)
-    assert len(found.groups) == 4
-
-
-def test_measure_given__samples_without_a_value_count_overall_only():
-    found = _given(_samples([None, *PLACES[1:]]))
-    assert found.groups[0].n_samples == 5
-    assert found.overall_after == 18 / 20
-
-
 @pytest.mark.parametrize("places", [[None] * 20])
 def test_measure_given__nobody_has_a_value(places):
     assert _given(_samples(places)) is None

@@ -157,13 +157,6 @@ def test_spread_of__decisions_on_one_sample_are_not_counted_as_many():
     )
 
 
-def test_spread_of__multi_label_given_groups_count_every_decision():
-    spread = _multi_label([[0.9, 0.1]] * 6 + [[0.1, 0.1]] * 6, groups=np.array([0] * 4 + [1] * 8))
-    # Group 0: eight decisions, two wrong before; group 1: sixteen, none wrong.
-    assert (spread.worst_before, spread.worst_after) == (pytest.approx(0.75), 1.0)
-    assert spread.average_before == pytest.approx(0.875)
-
-
 @pytest.mark.parametrize(("n_groups", "n_each", "least_share"), [(2, 150, 0.9), (10, 60, 0.85)])
 def test_spread_of__covers_the_truth_nearly_as_often_as_it_says(n_groups, n_each, least_share):
     # The first class has an accuracy of 0.5 and gets to 0.725; the others lie between 0.7 and 0.9 and gain a little.
@@ -215,12 +208,6 @@ def test_spread_of__objects_are_drawn_whole(make_slice):
             covered[is_told] += spread.worst_change.low <= 0.2 <= spread.worst_change.high
     assert covered[False] <= 45
     assert covered[True] >= 52
-
-
-def test_spread_of__figures_do_not_depend_on_groups(make_slice):
-    told, images = (_objects(0, make_slice, is_told=is_told).spread for is_told in (True, False))
-    for name in ("worst_group", "worst_before", "worst_after", "gap_before", "gap_after"):
-        assert getattr(told, name) == pytest.approx(getattr(images, name))
 
 
 def test_interval_of_change__objects_count_once(make_slice):

@@ -72,15 +72,3 @@ def test_balanced_groups__columns_without_use(birds, kind):
     with pytest.raises(NotEnoughDataError, match="a whole class.*water"):
         kind(column="half").select([], RepairMaterial(training=half))
     assert not kind(column="place").is_baseline
-
-
-def test_upsample__sets_of_labels():
-    dataset = dataset_from_columns(
-        class_names=["land", "water"],
-        label_lists=[[0], [0], [0, 1], []],
-        metadata={"place": ["sea"] * 4},
-    )
-    chosen = UpsampleRepairer(column="place").select(
-        [], RepairMaterial(training=SampleSet(dataset=dataset, rows=np.arange(4)))
-    )
-    assert chosen.weights == pytest.approx([2 / 3, 2 / 3, 4 / 3, 4 / 3])

@@ -77,12 +77,6 @@ def test_select__no_training_member_at_all_is_refused(training, make_slice):
     assert _select([], training).weights == pytest.approx([1.0] * 12)
 
 
-def test_select__a_slice_that_is_the_whole_class_has_nothing_to_balance(training, make_slice):
-    chosen = _select([make_slice()], training.only(np.array([0, 1, 8])))
-    assert chosen.weights == pytest.approx([1.0] * 3)
-    assert "All 2 training samples of “apple” are members" in chosen.note
-
-
 def test_select__multi_label_sides(make_slice):
     dataset = dataset_from_columns(
         class_names=["apple"],
@@ -92,21 +86,6 @@ def test_select__multi_label_sides(make_slice):
     samples = SampleSet(dataset=dataset, rows=np.arange(8))
     weights = _select([make_slice(side=Side.ABSENT)], samples).weights
     assert weights == pytest.approx([1.0] * 4 + [2.0, 2 / 3, 2 / 3, 2 / 3])
-
-
-def test_select__multi_label_rows_in_slices_of_two_labels(make_slice):
-    """Both slices are in balance, although the first sample is in both."""
-    dataset = dataset_from_columns(
-        class_names=["apple", "pear"],
-        label_lists=[[0, 1], [0], [0], [0], [1], [1], [], []],
-        metadata={"green": [True, True, False, False, False, False, False, False]},
-    )
-    samples = SampleSet(dataset=dataset, rows=np.arange(8))
-    slices = [make_slice(side=Side.PRESENT), make_slice(class_name="pear", side=Side.PRESENT)]
-    weights = _select(slices, samples).weights
-    assert weights[:2].sum() == pytest.approx(weights[2:4].sum(), rel=1e-5)
-    assert weights[0] == pytest.approx(weights[4:6].sum(), rel=1e-5)
-    assert weights[6] == weights[7]
 
 
 def test_select__raises_the_minority_of_a_planted_correlation(make_slice):

@@ -149,29 +149,6 @@ def test_select__none_that_fits_says_what_to_generate(make_slice):
     assert "A photo of a rotten apple" in caught.value.fix
 
 
-def test_select__samples_that_lack_a_label(make_slice):
-    dataset = dataset_from_columns(
-        class_names=["apple"],
-        label_lists=[[0], [], [0], []],
-        splits=["train"] * 2 + ["synthetic"] * 2,
-        metadata={"green": [True] * 4},
-    )
-    samples = SampleSet(dataset=dataset, rows=np.arange(4))
-    given = RepairMaterial(
-        training=samples.only(np.arange(2)), synthetic=samples.only(np.arange(2, 4))
-    )
-    assert SyntheticRepairer().select([make_slice(side=Side.ABSENT)], given).rows.tolist() == [
-        0,
-        1,
-        3,
-    ]
-    assert SyntheticRepairer().select([make_slice(side=Side.PRESENT)], given).rows.tolist() == [
-        0,
-        1,
-        2,
-    ]
-
-
 def test_commonest_names__failures_decide(make_slice):
     wet, green = (
         make_slice("wet", names=(_name("wet"), _name("dark"))),
@@ -186,16 +163,6 @@ def test_commonest_names__failures_decide(make_slice):
     )
     # Best names by failures, then the second names.
     assert [one.contrast for one in names] == ["green", "wet", "dark"]
-
-
-def test_commonest_names__slices_of_the_same_name_count_together(make_slice):
-    first = make_slice("wet", names=(_name("green"),), n_found=4)
-    second = make_slice("green", names=(_name("dark"),), n_found=6)
-    third = make_slice("big", names=(_name("Green"),), n_found=4)
-    assert [one.contrast for one in commonest_names([first, second, third], {})] == [
-        "green",
-        "dark",
-    ]
 
 
 def test_slice_prompts__one_a_name_and_none_of_what_is_not_there(make_slice, green):

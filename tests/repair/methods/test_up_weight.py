@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from weakspot.core.dataset import dataset_from_columns
-from weakspot.core.errors import NotEnoughDataError
 from weakspot.core.heads import RepairMaterial
 from weakspot.core.rules import LinearRule
 from weakspot.core.samples import EmbeddingSpace, SampleSet
@@ -47,12 +46,3 @@ def test_select__graded_without_different_scores_is_the_whole_factor(training, m
     assert _select([make_slice()], training, is_graded=True).weights == pytest.approx(
         _select([make_slice()], training).weights
     )
-
-
-def test_select__slices_without_members(training, make_slice):
-    chosen = _select([make_slice(class_name="pear"), make_slice()], training, is_graded=True)
-    assert "No training sample is a member of “pear: unnamed (hand)”" in chosen.note
-    assert chosen.weights[0] > 1.5
-    with pytest.raises(NotEnoughDataError, match="any slice"):
-        _select([make_slice(class_name="pear")], training)
-    assert _select([], training).weights == pytest.approx([1.0] * 12)

@@ -35,26 +35,6 @@ def test_worst_slice__one_contest_a_class_over_its_parts(training, make_slice):
     assert "1 group_objectives among 3 parts." in chosen.note
 
 
-def test_worst_slice__positions_not_rows(make_slice):
-    given = _samples(labels=[-1, 0, 0, 1], metadata={"green": [True, False, True, False]})
-    chosen = WorstSliceRepairer().select([make_slice()], given)
-    assert chosen.rows.tolist() == [1, 2, 3]
-    assert _group_objectives(chosen) == [[[1], [0]]]
-
-
-def test_worst_slice__classes_in_one_part_hold_no_contest(training, make_slice):
-    chosen = WorstSliceRepairer().select(
-        [make_slice(class_name="pear"), make_slice()], RepairMaterial(training=training)
-    )
-    assert _group_objectives(chosen) == [[[0, 1], [2, 3, 4, 5, 6, 7]]]
-    assert "No training sample is a member of “pear" in chosen.note
-    with pytest.raises(NotEnoughDataError, match="any slice"):
-        WorstSliceRepairer().select(
-            [make_slice(class_name="pear")], RepairMaterial(training=training)
-        )
-    assert WorstSliceRepairer().select([], RepairMaterial(training=training)).group_objectives == ()
-
-
 def test_worst_slice__multi_label_rows_join_the_first_contest_that_wants_them(make_slice):
     given = _samples(
         label_lists=[[0, 1], [0], [1], [1], [0, 1]],

@@ -19,7 +19,6 @@ from weakspot.core.arrays import (
     generator,
     unit_rows,
 )
-from weakspot.core.assistants import Assistants
 from weakspot.core.bounds import PositiveFraction
 from weakspot.core.dataset import NO_LABEL, Dataset, Task
 from weakspot.core.errors import NotEnoughDataError
@@ -38,24 +37,67 @@ MAX_ASKED = 10_000
 LIKELY, NEAREST = 1, 2
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ClassGuess:
-    """Judges the class of samples by two witnesses, and the witnesses by the labelled training samples.
+def _is_likely(samples: SampleSet, rows: IntArray, code: int) -> BoolArray:
+    dataset = samples.dataset
+    probabilities = np.nan_to_num(np.asarray(dataset.probabilities)[rows], nan=-1.0)
+    own = probabilities[:, code : code + 1]
+    n_ahead = (probabilities > own).sum(axis=1) + (probabilities[:, :code] == own).sum(axis=1)
+    likely = (n_ahead < N_LIKELIEST) & (own[:, 0] >= 0)
+    if dataset.task is Task.MULTI_LABEL:
+        likely |= predicted_labels(dataset, rows)[:, code]
+    return np.asarray(likely, dtype=np.bool_)
 
-    One witness is the classifier: the class is among the two that it finds most probable (or, multi-label, it predicts the label).
-    Members of a slice fail, so the most probable class alone would leave out the very samples that are looked for. The other is the
-    joint space: the class name is the nearest of all class names. What both say, or one alone, is believed in the order in which
-    it is right among training samples, and not at all if it is right no more often than chance.
+
+def _is_nearest(embeddings: FloatArray, names: FloatArray, code: int) -> BoolArray:
+    is_known: BoolArray = np.asarray(np.isfinite(embeddings).all(axis=1), dtype=np.bool_)
+    similarities = unit_rows(np.where(is_known[:, None], embeddings, 0.0)) @ names.T
+    return np.asarray(is_known & (similarities.argmax(axis=1) == code), dtype=np.bool_)
+
+
+Within = Literal["pool", "slices"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OpenPool:
+    """Pool samples that may be chosen, and judged without their labels.
+
+    The class of samples is judged by two witnesses, and the witnesses by the labelled training samples. One is the classifier: the
+    class is among the two that it finds most probable (or, multi-label, it predicts the label). Members of a slice fail, so the
+    most probable class alone would leave out the very samples that are looked for. The other is the joint space: the class name is
+    the nearest of all class names. What both say, or one alone, is believed in the order in which it is right among training
+    samples, and not at all if it is right no more often than chance.
 
     Args:
-        samples: the data set, with labels of training samples only.
-        training: labelled training rows, in an order that does not depend on the table.
-        assistants: who can embed class names.
+        samples: the data set without the labels of pool samples, so that no choice can depend on them.
+        rows: the rows that may be chosen, ordered by sample id; of the same image only one, and none that is trained on already.
+        material: what the strategy was given.
+        strategy: its registered name, for messages.
     """
 
     samples: SampleSet
-    training: IntArray
-    assistants: Assistants
+    rows: IntArray
+    material: RepairMaterial
+    strategy: str
+
+    @property
+    def budget(self) -> int:
+        """Return how many may be chosen."""
+        return self.material.budget
+
+    def members(self, found: FailureSlice) -> IntArray:
+        """Return the rows inside a slice, judged without labels: the rule holds, and the class may be the slice's."""
+        inside = self.rows[found.rule.members(self.samples, self.rows)]
+        return inside[self.possible(found, inside, self.budget)]
+
+    def candidates(self, slices: Sequence[FailureSlice], within: Within) -> IntArray:
+        """Return the whole pool, or only what is inside one of the slices, ordered by sample id."""
+        if within == "pool":
+            return self.rows
+        listed = [self.members(found) for found in slices]
+        inside = self.rows[np.isin(self.rows, np.concatenate(listed))] if listed else self.rows[:0]
+        if slices and not len(inside):
+            raise nothing_inside(self.strategy, len(self.rows))
+        return inside
 
     def possible(self, found: FailureSlice, rows: IntArray, enough: int) -> BoolArray:
         """Return which rows may be of the class of a slice [len(rows)]; the most believable, until there are enough.
@@ -79,7 +121,7 @@ class ClassGuess:
             NEAREST if self._names is not None else 0
         )
         kinds = [kind for kind in (LIKELY | NEAREST, NEAREST, LIKELY) if kind & known == kind]
-        rows = self.training[:: max(1, -(-len(self.training) // MAX_ASKED))]
+        rows = self._training[:: max(1, -(-len(self._training) // MAX_ASKED))]
         truth = self._truth(rows, code)
         if not truth.any():
             return kinds
@@ -122,71 +164,17 @@ class ClassGuess:
     @cached_property
     def _names(self) -> FloatArray | None:
         """Return a unit vector for every class name [c, d], None if names cannot be compared with images."""
-        space, embed_texts = self.samples.spaces.get(CLIP), self.assistants.embed_texts
+        space, embed_texts = self.samples.spaces.get(CLIP), self.material.assistants.embed_texts
         if embed_texts is None or space is None or not space.has_text:
             return None
         return unit_rows(
             embed_texts([plain_caption(name).phrase for name in self.samples.dataset.class_names])
         )
 
-
-def _is_likely(samples: SampleSet, rows: IntArray, code: int) -> BoolArray:
-    dataset = samples.dataset
-    probabilities = np.nan_to_num(np.asarray(dataset.probabilities)[rows], nan=-1.0)
-    own = probabilities[:, code : code + 1]
-    n_ahead = (probabilities > own).sum(axis=1) + (probabilities[:, :code] == own).sum(axis=1)
-    likely = (n_ahead < N_LIKELIEST) & (own[:, 0] >= 0)
-    if dataset.task is Task.MULTI_LABEL:
-        likely |= predicted_labels(dataset, rows)[:, code]
-    return np.asarray(likely, dtype=np.bool_)
-
-
-def _is_nearest(embeddings: FloatArray, names: FloatArray, code: int) -> BoolArray:
-    is_known: BoolArray = np.asarray(np.isfinite(embeddings).all(axis=1), dtype=np.bool_)
-    similarities = unit_rows(np.where(is_known[:, None], embeddings, 0.0)) @ names.T
-    return np.asarray(is_known & (similarities.argmax(axis=1) == code), dtype=np.bool_)
-
-
-Within = Literal["pool", "slices"]
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class OpenPool:
-    """Pool samples that may be chosen.
-
-    Args:
-        samples: the data set without the labels of pool samples, so that no choice can depend on them.
-        rows: the rows that may be chosen, ordered by sample id; of the same image only one, and none that is trained on already.
-        material: what the strategy was given.
-        strategy: its registered name, for messages.
-        guess: judges classes without labels.
-    """
-
-    samples: SampleSet
-    rows: IntArray
-    material: RepairMaterial
-    strategy: str
-    guess: ClassGuess
-
-    @property
-    def budget(self) -> int:
-        """Return how many may be chosen."""
-        return self.material.budget
-
-    def members(self, found: FailureSlice) -> IntArray:
-        """Return the rows inside a slice, judged without labels: the rule holds, and the class may be the slice's."""
-        inside = self.rows[found.rule.members(self.samples, self.rows)]
-        return inside[self.guess.possible(found, inside, self.budget)]
-
-    def candidates(self, slices: Sequence[FailureSlice], within: Within) -> IntArray:
-        """Return the whole pool, or only what is inside one of the slices, ordered by sample id."""
-        if within == "pool":
-            return self.rows
-        listed = [self.members(found) for found in slices]
-        inside = self.rows[np.isin(self.rows, np.concatenate(listed))] if listed else self.rows[:0]
-        if slices and not len(inside):
-            raise nothing_inside(self.strategy, len(self.rows))
-        return inside
+    @cached_property
+    def _training(self) -> IntArray:
+        """Return labelled training rows, in an order that does not depend on the table."""
+        return by_id(self.samples, self.material.labelled)
 
 
 def open_pool(material: RepairMaterial, strategy: str) -> OpenPool:
@@ -216,10 +204,7 @@ def open_pool(material: RepairMaterial, strategy: str) -> OpenPool:
         else [None] * len(material.pool)
     )
     samples = replace(material.pool, dataset=dataset.with_labels(material.pool.rows, hidden))
-    guess = ClassGuess(
-        samples=samples, training=by_id(samples, material.labelled), assistants=material.assistants
-    )
-    return OpenPool(samples=samples, rows=rows, material=material, strategy=strategy, guess=guess)
+    return OpenPool(samples=samples, rows=rows, material=material, strategy=strategy)
 
 
 def by_id(samples: SampleSet, rows: IntArray) -> IntArray:
@@ -732,7 +717,7 @@ def _is_of_class(found: FailureSlice, rows: IntArray, pool: OpenPool) -> BoolArr
     given: SampleSet | None = pool.material.pool
     if given is not None and given.dataset.is_labelled[given.rows].all():
         return np.isin(rows, found.class_rows(given))
-    return pool.guess.possible(found, rows, pool.budget)
+    return pool.possible(found, rows, pool.budget)
 
 
 def _in_turn(orders: Sequence[Sequence[int]]) -> Iterator[int]:

@@ -8,9 +8,7 @@ from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.heads import RepairMaterial
 from weakspot.core.rules import LinearRule
 from weakspot.core.samples import EmbeddingSpace, SampleSet
-from weakspot.core.slices import DataUse
 
-USE = DataUse(name="given", n_samples=0, digest="given")
 LABELS = [0, 0, 1, 1, 2, 2, 0, 0, 0, 1, 1, 0, 0, 0]
 DEPTHS = [0.6, -0.5, 0.2, -0.1, -0.3, -0.4, 0.9, 0.7, 0.5, 0.3, 0.8, -0.2, -0.6, np.nan]
 PROBABILITIES = [

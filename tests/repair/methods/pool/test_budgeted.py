@@ -31,16 +31,6 @@ def test_select__least_sure_of_the_slice_first(
     assert "in 1 of 1 slices by their share of the failures, least sure first" in selection.note
 
 
-def test_select__labels_of_the_pool_change_nothing(
-    make_material, make_slice, make_evidence, hidden, added
-):
-    found = make_slice()
-    evidence = {found.slice_id: make_evidence(found, 8, 10)}
-    for labels in (None, hidden, [*hidden[:6], 2, 2, 2, 2, 2, 2, 2, 2]):
-        material = make_material(budget=3, labels=labels, evidence=evidence, n_failures=8)
-        assert added(BudgetedRepairer().select([found], material), material) == "abe"
-
-
 def test_select__worst_slices_first_and_no_more_once_beta_of_the_failures_is_reached(
     make_material, make_slice, make_evidence, added
 ):
@@ -88,15 +78,6 @@ def test_select__slices_without_evidence_are_left_out_and_named(
         BudgetedRepairer().select(
             [apple], make_material(evidence={apple.slice_id: make_evidence(apple, 0, 20)})
         )
-
-
-def test_select__balanced_weights(make_material, make_slice, make_evidence):
-    found = make_slice()
-    material = make_material(
-        budget=2, evidence={found.slice_id: make_evidence(found, 8, 10)}, n_failures=8
-    )
-    selection = BudgetedRepairer(weighting="balanced").select([found], material)
-    assert selection.weights == pytest.approx([2 / 3, 2.0, 1.0, 1.0, 1.0, 1.0, 2 / 3, 2 / 3])
 
 
 def test_select__needs_members_and_probabilities(

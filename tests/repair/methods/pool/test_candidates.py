@@ -1,4 +1,5 @@
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from weakspot.core.errors import NotEnoughDataError
 from weakspot.core.failures import Side
 from weakspot.core.heads import RepairMaterial
 from weakspot.core.samples import EmbeddingSpace, SampleSet
-from weakspot.repair.strategies.pool import ClassGuess, by_id, open_pool
+from weakspot.repair.strategies.pool import OpenPool, open_pool
 
 TRAIN = np.arange(4)
 POOL = np.array([4, 5, 6, 7])
@@ -35,6 +36,11 @@ def _slice(class_name="cat", side=None):
     return slice_of((), class_name=class_name, side=side)
 
 
+def _open(samples, training, assistants):
+    material = SimpleNamespace(labelled=training, assistants=assistants)
+    return OpenPool(samples=samples, rows=samples.rows, material=material, strategy="hand")
+
+
 def _guess(
     *,
     labels=(0, 0, 1, 2),
@@ -51,7 +57,7 @@ def _guess(
         encoder_id="hand", embeddings=np.array(embeddings, dtype=np.float32), has_text=True
     )
     samples = SampleSet(dataset=dataset, rows=POOL, spaces={"clip": space})
-    return ClassGuess(samples=samples, training=TRAIN, assistants=assistants)
+    return _open(samples, TRAIN, assistants)
 
 
 def test_possible__both_witnesses_first_and_one_alone_only_when_more_are_wanted():
@@ -108,9 +114,7 @@ def test_possible__every_row_where_nobody_can_tell():
         labels=[0, 0, 1, 1, -1, -1, -1, -1],
         probabilities=np.full((8, 2), 0.5, np.float32),
     )
-    guess = ClassGuess(
-        samples=SampleSet(dataset=dataset, rows=POOL), training=TRAIN, assistants=NO_ASSISTANTS
-    )
+    guess = _open(SampleSet(dataset=dataset, rows=POOL), TRAIN, NO_ASSISTANTS)
     assert guess.possible(_slice(), POOL, 1).tolist() == everybody
 
 
@@ -142,27 +146,8 @@ def test_possible__multi_label_has_the_label_or_lacks_it(side, expected):
         probabilities=np.array(probabilities, dtype=np.float32),
     )
     samples = SampleSet(dataset=dataset, rows=np.arange(2, 5))
-    guess = ClassGuess(samples=samples, training=np.arange(2), assistants=NO_ASSISTANTS)
+    guess = _open(samples, np.arange(2), NO_ASSISTANTS)
     assert guess.possible(_slice(side=side), np.arange(2, 5), 9).tolist() == expected
-
-
-def test_possible__samples_in_pieces_give_the_same(monkeypatch):
-    whole = _guess().possible(_slice(), POOL, 2)
-    monkeypatch.setattr("weakspot.repair.strategies.pool.GUESS_CHUNK_ROWS", 1)
-    assert _guess().possible(_slice(), POOL, 2).tolist() == whole.tolist()
-
-
-def test_possible__names_are_asked_once():
-    asked = []
-
-    def embed_texts(phrases):
-        asked.append(list(phrases))
-        return np.eye(3, dtype=np.float32)
-
-    guess = _guess(assistants=replace(ASSISTANTS, embed_texts=embed_texts))
-    guess.possible(_slice("cat"), POOL, 9)
-    guess.possible(_slice("owl"), POOL, 9)
-    assert asked == [["a photo of a cat", "a photo of a dog", "a photo of an owl"]]
 
 
 def test_open_pool__refuses_without_a_pool_or_a_budget(make_material):
@@ -196,18 +181,6 @@ def test_open_pool__hides_the_labels_of_the_pool_and_keeps_those_of_training(mak
     assert make_material().pool.dataset.labels.tolist()[6:] == [0, 0, 0, 1, 1, 0, 0, 0]
 
 
-def test_open_pool__hides_label_lists_too():
-    dataset = dataset_from_columns(
-        class_names=["cat", "dog"], label_lists=[[0], [1], []], splits=["train", "pool", "pool"]
-    )
-    samples = SampleSet(dataset=dataset, rows=np.array([0]))
-    opened = open_pool(
-        RepairMaterial(training=samples, pool=samples.only(np.array([1, 2])), budget=1),
-        "pool-random",
-    )
-    assert opened.samples.dataset.is_labelled.tolist() == [True, False, False]
-
-
 def test_open_pool__every_image_once_and_none_that_is_trained_on():
     dataset = dataset_from_columns(
         class_names=["cat", "dog"],
@@ -222,12 +195,6 @@ def test_open_pool__every_image_once_and_none_that_is_trained_on():
         "pool-random",
     )
     assert dataset.sample_ids(opened.rows) == ["a", "b"]
-
-
-def test_by_id__does_not_depend_on_the_order_of_rows(make_material):
-    material = make_material(order=[13, 3, 8, 6, 1, 0, 2, 4, 5, 7, 9, 10, 12, 11])
-    rows = by_id(material.pool, material.pool.rows)
-    assert material.pool.dataset.sample_ids(rows) == list("abcdefgh")
 
 
 def test_candidates__whole_pool_or_only_slices(make_material, make_slice):

@@ -37,11 +37,6 @@ def test_farthest_first__is_the_plain_algorithm(offset, block, monkeypatch):
     assert farthest_first(embeddings, centres, 60).tolist() == _plain(embeddings, centres, 60)
 
 
-def test_farthest_first__without_centres_starts_far_from_the_middle():
-    embeddings = np.array([[0.0], [1.0], [2.0], [9.0]], dtype=np.float32)
-    assert farthest_first(embeddings, np.zeros((0, 1), np.float32), 2).tolist() == [3, 0]
-
-
 def test_farthest_first__equal_samples_are_each_chosen_once_and_nothing_gives_nothing():
     same = np.ones((5, 3), dtype=np.float32)
     assert sorted(farthest_first(same, same, 9).tolist()) == [0, 1, 2, 3, 4]

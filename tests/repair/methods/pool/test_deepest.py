@@ -64,33 +64,12 @@ def test_select__budget_is_shared_equally_and_what_is_left_goes_on(
         assert added(DeepestRepairer().select(slices, material), material) == expected
 
 
-def test_select__a_sample_of_two_slices_counts_once(make_material, make_slice, added):
-    material = make_material(budget=2)
-    assert (
-        added(
-            DeepestRepairer().select([make_slice(), make_slice(threshold=0.1)], material), material
-        )
-        == "ab"
-    )
-
-
 def test_select__balanced_weights_count_old_and_new_members(make_material, make_slice):
     material = make_material(budget=2)
     selection = DeepestRepairer(weighting="balanced").select([make_slice()], material)
     # Apples: rows 0, 6 and 7 are members and row 1 is not; both sides weigh 2 together.
     assert selection.weights == pytest.approx([2 / 3, 2.0, 1.0, 1.0, 1.0, 1.0, 2 / 3, 2 / 3])
     assert "weigh as much as the rest of their class" in selection.note
-
-
-def test_select__order_of_rows_does_not_matter(make_material, make_slice, hidden, added):
-    for labels in (None, hidden):
-        material = make_material(
-            labels=labels, order=[13, 3, 8, 6, 1, 0, 2, 4, 5, 7, 9, 10, 12, 11]
-        )
-        plain = make_material(labels=labels)
-        assert added(DeepestRepairer().select([make_slice()], material), material) == added(
-            DeepestRepairer().select([make_slice()], plain), plain
-        )
 
 
 def test_select__nothing_inside_and_no_slices(make_material, make_slice, added):

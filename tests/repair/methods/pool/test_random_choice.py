@@ -16,10 +16,3 @@ def test_select__seed_decides_and_larger_budgets_keep_smaller_ones(make_material
         assert added(RandomRepairer().select([], material), material) == small
         chosen[small] = seed
     assert len(chosen) > 5
-
-
-def test_select__within_slices(make_material, make_slice, added):
-    material = make_material(budget=99)
-    assert (
-        added(RandomRepairer(within="slices").select([make_slice()], material), material) == "abce"
-    )

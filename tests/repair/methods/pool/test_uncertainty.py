@@ -1,6 +1,3 @@
-from dataclasses import replace
-
-import numpy as np
 import pytest
 
 from weakspot.core.errors import NotEnoughDataError
@@ -36,23 +33,6 @@ def test_select__ties_go_by_sample_id_whatever_the_order_of_rows(make_material, 
     material = make_material(budget=2, order=[13, 3, 8, 6, 1, 0, 2, 4, 5, 7, 9, 10, 12, 11])
     # b and h both have 0.50.
     assert added(ConfidenceRepairer().select([], material), material) == "bg"
-
-
-def test_select__samples_without_probabilities_are_not_chosen(make_material, added):
-    material = make_material(budget=99)
-    probabilities = np.array(material.pool.dataset.probabilities)
-    probabilities[12] = np.nan
-    dataset = material.pool.dataset.with_predictions(probabilities=probabilities)
-    material = replace(
-        material, pool=replace(material.pool, dataset=dataset), training=replace(material.training, dataset=dataset)
-    )  # fmt: skip
-    assert added(ConfidenceRepairer().select([], material), material) == "abcdefh"
-
-
-def test_select__chunks_change_nothing(make_material, added, monkeypatch):
-    monkeypatch.setattr("weakspot.repair.strategies.pool.PROBABILITY_CHUNK_ROWS", 3)
-    material = make_material()
-    assert added(EntropyRepairer().select([], material), material) == "agh"
 
 
 @ALL
