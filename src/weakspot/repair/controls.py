@@ -42,11 +42,6 @@ class _Match:
     blocks: IntArray
 
     @property
-    def is_fixed(self) -> bool:
-        """Return whether all samples are taken and all count alike, so that nothing can be exchanged."""
-        return len(self.rows) == len(self.places) and not self.blocks.any()
-
-    @property
     def title(self) -> str:
         return (
             " and ".join(self.labels)
@@ -141,7 +136,10 @@ def _control(
 ) -> TrainingSelection:
     importance, groups = _importance(selection)
     matches = list(_matches(selection, material, importance, groups))
-    open_matches = [match for match in matches if not match.is_fixed]
+    # Where all samples are taken and all count alike, nothing can be exchanged.
+    open_matches = [
+        match for match in matches if len(match.rows) != len(match.places) or match.blocks.any()
+    ]
     rank = ranking(open_matches)
     rows, n_changed = selection.rows.copy(), 0
     for match in open_matches:
@@ -438,9 +436,11 @@ def zero_shot(
         (code, counted(noun_of(name), noun_of(name))) for code, name in enumerate(class_names)
     ]
     things = list(dict.fromkeys([*things, *_groups(class_names, slices)]))
+    texts = [template.format(thing) for _, thing in things for template in TEMPLATES]
+    embeddings = unit_rows(embed_texts(texts)).reshape(len(things), len(TEMPLATES), -1)
     return ZeroShot(
         phrases=tuple(TEMPLATES[0].format(thing) for _, thing in things),
-        embeddings=_average([thing for _, thing in things], embed_texts),
+        embeddings=unit_rows(embeddings.mean(axis=1)),
         classes=np.array([code for code, _ in things], dtype=np.int64),
         anything=unit_rows(embed_texts([ANYTHING]))[0],
         task=task,
@@ -457,10 +457,3 @@ def _groups(
             phrase = name.phrase.strip()
             thing = phrase[len(OPENING) :] if phrase.lower().startswith(OPENING) else phrase
             yield class_names.index(found.class_name), thing
-
-
-def _average(things: Sequence[str], embed_texts: EmbedTexts) -> FloatArray:
-    """Return one unit vector a thing [m, d]: the mean over all templates."""
-    texts = [template.format(thing) for thing in things for template in TEMPLATES]
-    embeddings = unit_rows(embed_texts(texts))
-    return unit_rows(embeddings.reshape(len(things), len(TEMPLATES), -1).mean(axis=1))

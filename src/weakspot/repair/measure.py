@@ -178,15 +178,6 @@ def group_changes(comparison: Comparison, *, with_classes: bool) -> tuple[GroupC
     return _records(rows)
 
 
-def names_of_fallen(changes: Sequence[GroupChange]) -> tuple[str, ...]:
-    """Return the groups whose accuracy fell; formerly right samples can do nothing else and are left out."""
-    return tuple(
-        one.group
-        for one in changes
-        if one.kind is not GroupKind.FORMERLY_RIGHT and one.right_after < one.right_before
-    )
-
-
 def _group(one: Result | None, chosen: BoolArray | None = None) -> _Grouped | None:
     groups = None if one is None else one.problem.groups
     if one is None or groups is None:
@@ -355,7 +346,12 @@ def measure_arm(
     return arm.model_copy(
         update={
             "changes": changes,
-            "got_worse": names_of_fallen(changes),
+            # Formerly right samples can do nothing but fall.
+            "got_worse": tuple(
+                one.group
+                for one in changes
+                if one.kind is not GroupKind.FORMERLY_RIGHT and one.right_after < one.right_before
+            ),
             "spread": spread_of(
                 chosen.at_least(least_group), len(samples), seed=seed, together=together
             ),

@@ -60,7 +60,13 @@ def aftermath(
         status = _status(earlier.failures_inside, entry, q_value, alpha)
         old.append(_after(one, earlier, entry, q_value, status))
     fresh = _fresh(found, slices, confirmation)
-    _refuse_if_unmeasured(fresh, before)
+    missing = [one.title for one, _ in fresh if one.slice_id not in before]
+    if missing:
+        raise DataError(
+            "How often members of a new slice failed before the repair is not known.",
+            given=missing[:5],
+            fix="Measure every slice that was found now with the old predictions too, and give that as evidence before.",
+        )
     new = [
         _after(one, before[one.slice_id], entry, q_value, SliceStatus.NEW)
         for (one, entry), q_value in zip(fresh, _q_values(fresh), strict=True)
@@ -72,16 +78,6 @@ def aftermath(
         n_tested=_n_tested(known, after, found),
         note=_note(slices, known, old, confirmation),
     )
-
-
-def _refuse_if_unmeasured(fresh: Sequence[Confirmed], before: Mapping[str, Evidence]) -> None:
-    missing = [one.title for one, _ in fresh if one.slice_id not in before]
-    if missing:
-        raise DataError(
-            "How often members of a new slice failed before the repair is not known.",
-            given=missing[:5],
-            fix="Measure every slice that was found now with the old predictions too, and give that as evidence before.",
-        )
 
 
 def _tested_again(

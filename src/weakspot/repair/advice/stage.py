@@ -71,6 +71,12 @@ def in_order(advice: Sequence[Advice], failures: Mapping[str, int]) -> tuple[Adv
         advice: in any order.
         failures: of every subject, how many evaluation images fail.
     """
+
+    def tier(one: Advice) -> int:
+        is_sure = one.gain_interval is not None and one.gain_interval.low > 0
+        is_unsure = TIERS[one.kind] == TIERS[AdviceKind.LABEL] and not is_sure
+        return AFTER_FIGURES if is_unsure else TIERS[one.kind]
+
     worth: dict[str, float] = {}
     for one in advice:
         resolved = max(one.gain or 0.0, 0.0) * failures.get(one.subject, 0)
@@ -79,7 +85,7 @@ def in_order(advice: Sequence[Advice], failures: Mapping[str, int]) -> tuple[Adv
         sorted(
             advice,
             key=lambda one: (
-                _tier(one),
+                tier(one),
                 -worth[one.subject],
                 -failures.get(one.subject, 0),
                 one.subject,
@@ -87,13 +93,6 @@ def in_order(advice: Sequence[Advice], failures: Mapping[str, int]) -> tuple[Adv
             ),
         )
     )
-
-
-def _tier(one: Advice) -> int:
-    tier = TIERS[one.kind]
-    is_sure = one.gain_interval is not None and one.gain_interval.low > 0
-    is_unsure = tier == TIERS[AdviceKind.LABEL] and not is_sure
-    return AFTER_FIGURES if is_unsure else tier
 
 
 def recommended_plan(record: RunRecord, measured: Sequence[MeasuredRepair]) -> RepairPlan | None:
@@ -175,7 +174,10 @@ class Advisor:
 
     def run(self) -> RunRecord:
         """Return the run with its advice, best first; files that cannot be written become a note."""
-        found = [*self._setup(), *self._labels(), *self._of_findings(), *self._weights()]
+        found = [*self._setup(), *self._labels()]
+        for wish in self.wishes:
+            found += [*self._retraining(wish.kind), *self._wanting(wish), self._accepting(wish)]
+        found += self._weights()
         failures = {kind.subject: kind.n_failed for kind in self._kinds}
         notes = [note for note in self.record.notes if note.class_name != ADVICE_NOTE]
         try:
@@ -293,12 +295,6 @@ class Advisor:
                 ),
                 files=(files.SUSPECT_FILE,),
             )
-
-    def _of_findings(self) -> Iterator[Advice]:
-        for wish in self.wishes:
-            yield from self._retraining(wish.kind)
-            yield from self._wanting(wish)
-            yield self._accepting(wish)
 
     def _retraining(self, kind: ImageKind) -> Iterator[Advice]:
         repair = self._repairs[kind.subject]
