@@ -1,7 +1,7 @@
 """A repair that you take home: your classifier with a new last layer, and weights for a training loop of your own.
 
 `weakspot repair --write-to FOLDER` does all of this in a project; here are the steps behind it.
-Run it with `python examples/02_export_repair.py`; it needs no download and takes a few seconds.
+Run it with `python examples/02_export_a_repair.py`; it needs no download and takes a few seconds.
 """
 
 # %% A world in which green discs are rare in training, and your own classifier: a regression on features, in a file

@@ -3,7 +3,7 @@
     python benchmarks/tables/captions.py                              # 50 planted and 200 null tables from seed 1000 on
     python benchmarks/tables/captions.py --planted 10 --null 20 --first-seed 0 --scheme halves
 
-Every set is a project made through the public interface. The table that is printed is the one in docs/results/captions-alone.md;
+Every set is a project made through the public interface. The table that is printed is the one in docs/results/tables.md;
 seeds below 1000 chose settings.
 """
 
