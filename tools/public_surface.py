@@ -29,7 +29,7 @@ GROUPS = {
 HEAD = """# Python
 
 Made by `tools/make_reference.py`; do not edit. `import weakspot`; the names below are public, and so are their methods and fields that do
-not begin with an underscore and are listed here. Everything else may change without a word. The cells are one program,
+not begin with an underscore and are listed here. Everything else may change without notice. The cells are one program,
 `examples/03_every_public_name.py`, which tests run.
 
 **One rule for names.** What you ask for ends with `Request`, what comes back with `Result`; what is stored with a run is a record.

@@ -108,22 +108,17 @@ def test_learn__marked_images_are_measured_on(tmp_path):
     assert list(result.figures) == ["text to image recall@10 of 50"]
 
 
-def test_read_captioned__line_without_text_is_named(tmp_path):
-    np.save(tmp_path / "v.npy", np.ones((2, 4)))
-    (tmp_path / "t.jsonl").write_text('{"label": "owl"}\n{"id": 3}\n')
-    with pytest.raises(DataError, match="line 2"):
-        read_captioned(tmp_path / "v.npy", tmp_path / "t.jsonl")
-
-
-def test_read_captioned__counts_differ(tmp_path):
-    np.save(tmp_path / "v.npy", np.ones((3, 4)))
-    (tmp_path / "t.jsonl").write_text('{"label": "owl"}\n')
-    with pytest.raises(DataError, match="one line of texts for every embedding"):
-        read_captioned(tmp_path / "v.npy", tmp_path / "t.jsonl")
-
-
-def test_read_captioned__no_pickles(tmp_path):
-    np.save(tmp_path / "v.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
-    (tmp_path / "t.jsonl").write_text('{"label": "owl"}\n')
-    with pytest.raises(DataError, match="cannot be read"):
+@pytest.mark.parametrize(
+    ("embeddings", "texts", "said"),
+    [
+        (np.ones((2, 4)), '{"label": "owl"}\n{"id": 3}\n', "line 2"),
+        (np.ones((3, 4)), '{"label": "owl"}\n', "one line of texts for every embedding"),
+        # no pickles
+        (np.array([{"a": 1}], dtype=object), '{"label": "owl"}\n', "cannot be read"),
+    ],
+)
+def test_read_captioned__refused(tmp_path, embeddings, texts, said):
+    np.save(tmp_path / "v.npy", embeddings, allow_pickle=True)
+    (tmp_path / "t.jsonl").write_text(texts)
+    with pytest.raises(DataError, match=said):
         read_captioned(tmp_path / "v.npy", tmp_path / "t.jsonl")

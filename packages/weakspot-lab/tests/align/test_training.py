@@ -123,14 +123,13 @@ def test_fit_text_side__nothing_to_learn_from() -> None:
         fit_text_side([], bent_world(), QUICK)
 
 
-def test_align_parameters__unknown_loss() -> None:
-    with pytest.raises(ConfigError, match=r"align\.loss.*'hinge'"):
-        AlignParameters(loss="hinge")
-
-
-def test_align_parameters__zero_steps() -> None:
-    with pytest.raises(ConfigError, match=r"align\.steps"):
-        AlignParameters(steps=0)
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [({"loss": "hinge"}, r"align\.loss.*'hinge'"), ({"steps": 0}, r"align\.steps")],
+)
+def test_align_parameters__refused(given, said) -> None:
+    with pytest.raises(ConfigError, match=said):
+        AlignParameters(**given)
 
 
 def test_fit_text_side__tolerance_prefers_later_weights() -> None:

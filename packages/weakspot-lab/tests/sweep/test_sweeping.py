@@ -1,5 +1,8 @@
+import csv
+import io
 import json
 from types import SimpleNamespace
+from xml.etree import ElementTree
 
 import pytest
 
@@ -21,13 +24,20 @@ from weakspot.run.settings import Settings
 from weakspot.run.stage_clock import StageClock, new_record
 from weakspot.store.project import ProjectStore
 from weakspot.testing.fakes import PlantedEmbedder, PlantedImageGenerator, planted_classifier
-from weakspot_lab.sweep.sweeping import SweepTable, sweep, sweep_synthetic
+from weakspot_lab.sweep.sweeping import (
+    SweepPoint,
+    SweepTable,
+    sweep,
+    sweep_files,
+    sweep_synthetic,
+    trade_off_plots,
+)
 
 CRITERION = FailureCriterion()
 
 
 def _change(kind, before, after, n_samples):
-    interval = Interval(low=0.0, high=1.0)
+    interval = Interval(low=0.1, high=0.9)
     return GroupChange(
         group="g", kind=kind, n_samples=n_samples, right_before=before, right_after=after, gained=0, lost=0,
         interval_before=interval, interval_after=interval, p_value=1.0,
@@ -117,6 +127,133 @@ def test_sweep__settings_that_cannot_be_tried_become_a_note():
         sweep(arm_of, n_names=(1,))
     with pytest.raises(NotEnoughDataError, match="no setting"):
         sweep(arm_of, n_names=())
+
+
+def _settings(*rows):
+    """Points of weight, names, resolved of 50 held-out failures, right of 100 held-out samples (90 before), and of 100 test samples."""
+    return tuple(
+        SweepPoint(
+            debug_weight=weight,
+            n_names=names,
+            n_synthetic=10,
+            held_out="confirmation half",
+            held_out_wrong=_change(GroupKind.FORMERLY_WRONG, 0, resolved, 50),
+            held_out_overall=_change(GroupKind.OVERALL, 90, overall, 100),
+            test_overall=_change(GroupKind.OVERALL, 90, test, 100),
+        )
+        for weight, names, resolved, overall, test in rows
+    )
+
+
+@pytest.mark.parametrize(
+    ("rows", "place"),
+    [
+        # most resolved without losing more than one point
+        ([(0.5, 3, 10, 90, 90), (1.0, 3, 20, 89, 90), (4.0, 3, 40, 88, 90)], 1),
+        # the test split has no say
+        ([(0.5, 3, 10, 90, 99), (1.0, 3, 20, 90, 1)], 1),
+        # equals go to less
+        ([(1.0, 1, 20, 90, 90), (0.5, 3, 20, 90, 90), (0.5, 2, 20, 90, 90)], 2),
+        # if all lose, the one that loses least
+        ([(1.0, 1, 40, 80, 90), (0.5, 1, 20, 85, 90)], 1),
+    ],
+)
+def test_chosen(rows, place):
+    points = _settings(*rows)
+    assert SweepTable(points=points).chosen == points[place]
+
+
+def test_chosen__nothing_held_out_nothing_chosen():
+    overall = _change(GroupKind.OVERALL, 90, 95, 100)
+    alone = SweepPoint(debug_weight=0.5, n_names=3, n_synthetic=1, test_overall=overall)
+    assert SweepTable(points=(alone,)).chosen is None
+    assert alone.test_accuracy == pytest.approx(0.95)
+    assert alone.resolved != alone.resolved
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def _point(weight, names, resolved):
+    return SweepPoint(
+        debug_weight=weight,
+        n_names=names,
+        n_synthetic=5 * names,
+        held_out="validation, <confirmation half>",
+        held_out_wrong=_change(GroupKind.FORMERLY_WRONG, 0, resolved, 40),
+        held_out_overall=_change(GroupKind.OVERALL, 160, 160, 200),
+        test_wrong=_change(GroupKind.FORMERLY_WRONG, 0, 8, 32),
+        test_overall=_change(GroupKind.OVERALL, 168, 170, 200),
+    )
+
+
+TABLE = SweepTable(
+    points=(_point(0.5, 1, 4), _point(1.0, 1, 10), _point(0.5, 3, 12), _point(1.0, 3, 20)),
+    measured_on="test samples",
+    notes=("Nothing <fits> five names.",),
+)
+
+
+def test_sweep_files__csv_has_a_row_a_setting():
+    rows = list(csv.DictReader(io.StringIO(sweep_files(TABLE)["sweep.csv"].decode())))
+    assert [(row["debug_weight"], row["n_names"], row["is_chosen"]) for row in rows] == [
+        ("0.5", "1", "false"),
+        ("1.0", "1", "false"),
+        ("0.5", "3", "false"),
+        ("1.0", "3", "true"),
+    ]
+    # 20 of 40 held-out failures, 8 of 32 test failures, 170 of 200 test samples.
+    last = rows[-1]
+    assert (last["held_out_failures"], last["held_out_resolved"], last["held_out_accuracy"]) == (
+        "40",
+        "0.5",
+        "0.8",
+    )
+    assert (last["test_resolved"], last["test_accuracy_before"], last["test_accuracy"]) == (
+        "0.25",
+        "0.84",
+        "0.85",
+    )
+
+
+def test_sweep_files__json_says_what_was_chosen_on_what():
+    found = json.loads(sweep_files(TABLE)["sweep.json"])
+    assert found["chosen"] == {"debug_weight": 1.0, "n_names": 3}
+    assert found["chosen_on"] == "validation, <confirmation half>"
+    assert found["measured_on"] == "test samples"
+    assert len(found["points"]) == 4
+
+
+def test_sweep_files__the_page_is_whole_and_escaped():
+    page = sweep_files(TABLE)["sweep.html"].decode()
+    assert (
+        "weight 1 and 3 names a class, resolves 50.0 % of the failures in “validation, &lt;confirmation half&gt;”"
+        in page
+    )
+    assert "the test split (“test samples”) had no say and gives 85.0 % accuracy" in page
+    assert "Nothing &lt;fits&gt; five names." in page
+    assert page.count("<svg") == 3
+    assert page.count('<tr class="chosen">') == 1
+    assert "prefers-color-scheme: dark" in page
+    assert "http" not in page.replace("http://www.w3.org/2000/svg", "")
+
+
+def test_trade_off_plots__one_point_a_setting_and_a_ring_on_the_chosen():
+    drawing = ElementTree.fromstring(trade_off_plots(TABLE)["trade-off"])
+    circles = list(drawing.iter(f"{SVG}circle"))
+    assert sum(node.get("class") == "ring" for node in circles) == 1
+    assert sum(node.get("class") is None for node in circles) == 4
+    assert sum(node.get("class") == "bar" for node in drawing.iter(f"{SVG}line")) == 2
+    lines = list(ElementTree.fromstring(trade_off_plots(TABLE)["resolved"]).iter(f"{SVG}polyline"))
+    assert len(lines) == 2
+
+
+def test_sweep_files__without_held_out_samples_nothing_is_marked():
+    bare = SweepTable(points=(SweepPoint(debug_weight=0.5, n_names=1, n_synthetic=3),))
+    files = sweep_files(bare)
+    assert "the test split must not choose" in files["sweep.html"].decode()
+    assert json.loads(files["sweep.json"])["chosen"] is None
+    assert files["sweep.csv"].decode().splitlines()[1] == "0.5,1,3,,,,,,,,,,,,false"
 
 
 @pytest.fixture(scope="module")
