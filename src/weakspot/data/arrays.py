@@ -1,9 +1,10 @@
 """Images that are already in memory."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property, partial
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from io import BytesIO
+from itertools import islice
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,16 +12,11 @@ from PIL import Image
 
 from weakspot.core.arrays import AnyArray
 from weakspot.core.dataset import RawSample, Split
-from weakspot.data.rows import (
-    CellError,
-    label_cell,
-    metadata_kind,
-    metadata_value,
-    probability_items,
-    split_cell,
-    wider_kind,
-)
+from weakspot.data.columns import ColumnRoles
+from weakspot.data.rows import CellError, ClassNames, RowLayout, samples_of
 from weakspot.data.source import Problems, fingerprint_of_values
+from weakspot.data.table_source import Survey
+from weakspot.data.tables import TableBatch, TableHeader
 
 _CHANNELS = (1, 3, 4)
 _GREY, _COLOUR = 2, 3
@@ -69,13 +65,7 @@ class ArraySource(SamplesInMemory):
     default_split: Split | None = None
 
     def fingerprint(self) -> str:
-        columns = [
-            self.labels,
-            self.splits,
-            self.predictions,
-            self.probabilities,
-            *self.metadata.values(),
-        ]
+        columns = (*self._told.values(), *self.metadata.values())
         listed = [
             None if column is None else [_plain(value) for value in column] for column in columns
         ]
@@ -97,47 +87,67 @@ class ArraySource(SamplesInMemory):
         return len(self.images)
 
     def read(self, start: int = 0) -> Iterator[RawSample]:
-        kinds = self._checked
-        for place in range(start, len(self.images)):
-            split = split_cell(self._value(self.splits, place)) or self.default_split
-            predicted = self._named(self.predictions, place)
-            yield RawSample(
-                key=f"image {place + 1}",
-                data=encode_png(self.images[place]),
-                labels=self._named(self.labels, place),
-                split=split.value if split else None,
-                predictions=None if self._value(self.predictions, place) is None else predicted,
-                probabilities=self._probabilities_at(place),
-                metadata={
-                    name: metadata_value(_plain(column[place]), kinds[name])
-                    for name, column in self.metadata.items()
-                },
-            )
+        samples = samples_of(self._batch, self._layout, Problems())
+        for place, sample in islice(enumerate(samples), start, None):
+            yield replace(sample, data=encode_png(self.images[place]))
 
     @cached_property
-    def _checked(self) -> dict[str, str | None]:
-        problems = Problems()
-        self._check_lengths(problems)
-        problems.raise_if_any(what="The arrays do not fit together.", where=self.location)
+    def _batch(self) -> TableBatch:
+        """Return all columns as rows of a table."""
+        self._check_lengths()
+        known = {_column(name): values for name, values in self._told.items() if values is not None}
+        columns = {
+            name: [_plain(value) for value in values]
+            for name, values in {**known, **self.metadata}.items()
+        }
+        return TableBatch(first_row=0, n_rows=len(self.images), columns=columns)
+
+    @cached_property
+    def _layout(self) -> RowLayout:
+        """Return what every column means, after a look at everything."""
+        problems, names = Problems(), self.class_names
+        roles = {name: _column(name) for name, values in self._told.items() if values is not None}
+        known = None if names is None else ClassNames(names=names, are_codes=True)
+        layout = RowLayout(
+            roles=ColumnRoles(
+                labels=roles.get("labels"),
+                predictions=roles.get("predictions"),
+                split=roles.get("splits"),
+                probabilities=roles.get("probabilities"),
+                metadata=tuple(self.metadata),
+            ),
+            split=self.default_split,
+            label_names=known,
+            prediction_names=known,
+            row_word="image",
+        )
         for place, image in enumerate(self.images):
-            row = f"image {place + 1}"
-            _note(partial(check_pixels, image), problems, row)
-            _note(partial(self._check_columns, place), problems, row)
+            try:
+                check_pixels(image)
+            except CellError as error:
+                problems.add(str(error), row=layout.row_name(place))
+        seen = Survey(
+            header=TableHeader(names=tuple(self.metadata)), class_names=names, problems=problems
+        )
+        seen.n_rows.append(0)
+        seen.look(self._batch, layout)
+        seen.finish()
         problems.raise_if_any(
             what="The arrays cannot be used.",
             where=self.location,
             fix="Correct these, then run again.",
         )
-        return {name: self._kind_of(column) for name, column in self.metadata.items()}
+        return replace(layout, metadata_kinds=seen.metadata_kinds, probability_names=names)
 
-    def _check_lengths(self, problems: Problems) -> None:
-        columns = {
-            "labels": self.labels,
-            "splits": self.splits,
-            "predictions": self.predictions,
-            "probabilities": self.probabilities,
-        }
-        for name, column in (*columns.items(), *self.metadata.items()):
+    @property
+    def _told(self) -> dict[str, Sequence[Any] | AnyArray | None]:
+        """Return what is told of every image, by argument."""
+        names = ("labels", "splits", "predictions", "probabilities")
+        return {name: getattr(self, name) for name in names}
+
+    def _check_lengths(self) -> None:
+        problems = Problems()
+        for name, column in (*self._told.items(), *self.metadata.items()):
             if column is not None and len(column) != len(self.images):
                 problems.add(
                     f"There are {len(self.images)} images but {len(column)} values of {name!r}."
@@ -146,43 +156,12 @@ class ArraySource(SamplesInMemory):
             problems.add("Probabilities need class_names in the order of their columns.")
         if len(self.images) == 0:
             problems.add("There are no images.")
+        problems.raise_if_any(what="The arrays do not fit together.", where=self.location)
 
-    def _check_columns(self, place: int) -> None:
-        split_cell(self._value(self.splits, place))
-        self._named(self.labels, place)
-        self._named(self.predictions, place)
-        self._probabilities_at(place)
 
-    def _kind_of(self, column: Sequence[object] | AnyArray) -> str | None:
-        kind: str | None = None
-        for value in column:
-            kind = wider_kind(kind, metadata_kind(_plain(value), is_text=False))
-        return kind
-
-    def _value(self, column: Sequence[object] | AnyArray | None, place: int) -> object:
-        return None if column is None else _plain(column[place])
-
-    def _named(self, column: Sequence[object] | AnyArray | None, place: int) -> tuple[str, ...]:
-        value = self._value(column, place)
-        labels = label_cell(value, many=False)
-        if self.class_names is None or isinstance(value, str):
-            return labels
-        if any(
-            not label.isdigit() or int(label) >= len(self.class_names)
-            for label in labels
-            if label not in self.class_names
-        ):
-            raise CellError(f"The label {value!r} is none of the {len(self.class_names)} classes.")
-        return tuple(self.class_names[int(label)] if label.isdigit() else label for label in labels)
-
-    def _probabilities_at(self, place: int) -> dict[str, float] | None:
-        items = probability_items(self._value(self.probabilities, place))
-        if items is None or isinstance(items, dict):
-            return items
-        names = self.class_names or ()
-        if len(items) != len(names):
-            raise CellError(f"{len(items)} probabilities do not fit {len(names)} classes.")
-        return dict(zip(names, items, strict=True))
+def _column(argument: str) -> str:
+    """Return the column of an argument; no free column is called so."""
+    return f"{argument}="
 
 
 def check_pixels(image: AnyArray | Image.Image) -> None:
@@ -208,13 +187,6 @@ def encode_png(image: AnyArray | Image.Image) -> bytes:
     buffer = BytesIO()
     image.save(buffer, "PNG", compress_level=1)
     return buffer.getvalue()
-
-
-def _note(check: Callable[[], None], problems: Problems, row: str) -> None:
-    try:
-        check()
-    except CellError as error:
-        problems.add(str(error), row=row)
 
 
 def _plain(value: object) -> object:

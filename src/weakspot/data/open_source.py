@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from weakspot.core.dataset import Split
 from weakspot.core.errors import DataError, UnavailableError
@@ -81,12 +82,12 @@ def open_source(
         names = None if class_names is None else tuple(class_names)
         return _open_table(path, chosen, dict(columns or {}), split, names)
     if chosen in ("coco", "yolo"):
-        _need_anything(path)
+        _need(path)
         return (CocoSource if chosen == "coco" else YoloSource)(
             location=path, boxes=boxes or BoxSettings(), default_split=split, fractions=fractions
         )
     if chosen == "image-folder":
-        _need_folder(path)
+        _need(path, is_image_folder=True)
         return ImageFolderSource(location=path, default_split=split)
     if chosen == "webdataset":
         return WebDatasetSource(location=path, columns=dict(columns or {}), default_split=split)
@@ -124,11 +125,6 @@ def guess_kind(path: str) -> str:
         where=shown_location(path),
         fix=f"Give a folder, a tar file or a table ({', '.join(TABLE_EXTENSIONS)}); write JSON as one object a line.",
     )
-
-
-def _need_anything(path: str) -> None:
-    if not is_web(path) and not is_there(path):
-        raise _nothing_there(path)
 
 
 def _is_coco_file(path: str) -> bool:
@@ -209,23 +205,20 @@ def _open_table(
     split: Split | None,
     class_names: tuple[str, ...] | None,
 ) -> SampleSource:
-    _need_anything(path)
-    manifest = ManifestSource(
-        location=path, columns=columns, default_split=split, class_names=class_names
-    )
-    if chosen == "manifest":
-        return manifest
-    predictions = PredictionsSource(
-        location=path, columns=columns, default_split=split, class_names=class_names
-    )
-    if chosen == "predictions":
-        return predictions
-    if not predictions.apparent_roles.has_predictions:
-        return manifest
-    if manifest.apparent_roles.image is None:
-        return predictions
-    n_absent = manifest.n_images_absent()
-    return manifest if not n_absent else _without_images(predictions, n_absent)
+    _need(path)
+    told: dict[str, Any] = {
+        "location": path,
+        "columns": columns,
+        "default_split": split,
+        "class_names": class_names,
+    }
+    manifest, predictions = ManifestSource(**told), PredictionsSource(**told)
+    if chosen == "table":
+        roles = manifest.apparent_roles
+        chosen = "predictions" if roles.has_predictions and roles.image is None else "manifest"
+        if roles.has_predictions and (n_absent := manifest.n_images_absent()):
+            return _without_images(predictions, n_absent)
+    return manifest if chosen == "manifest" else predictions
 
 
 def _without_images(predictions: PredictionsSource, n_absent: int) -> PredictionsSource:
@@ -248,10 +241,11 @@ def _parsed_split(name: str | None) -> Split | None:
     return found
 
 
-def _need_folder(path: str) -> None:
-    if not is_there(path):
+def _need(path: str, *, is_image_folder: bool = False) -> None:
+    """Refuse a path at which there is nothing, or no folder where one must be."""
+    if (is_image_folder or not is_web(path)) and not is_there(path):
         raise _nothing_there(path)
-    if not is_folder(path):
+    if is_image_folder and not is_folder(path):
         raise DataError(
             "This is a file, not a folder.",
             where=shown_location(path),

@@ -261,6 +261,7 @@ class RowLayout:
         split: split of rows that name none, unless they were generated.
         named_split: split of rows that name none, when the file's place tells; stronger than `split`.
         row_prefix: written before row numbers, so that keys are unique over all files of a source.
+        row_word: what a row is called.
         label_names: classes behind the labels, if known.
         prediction_names: classes behind the predictions, if known.
         probability_names: classes in the order of listed probabilities, if known.
@@ -273,6 +274,7 @@ class RowLayout:
     split: Split | None = None
     named_split: Split | None = None
     row_prefix: str = ""
+    row_word: str = "row"
     label_names: ClassNames | None = None
     prediction_names: ClassNames | None = None
     probability_names: tuple[str, ...] | None = None
@@ -280,7 +282,7 @@ class RowLayout:
     heavy: frozenset[str] = frozenset()
 
     def row_name(self, position: int) -> str:
-        return f"{self.row_prefix}row {position + 1}"
+        return f"{self.row_prefix}{self.row_word} {position + 1}"
 
 
 def samples_of(batch: TableBatch, layout: RowLayout, problems: Problems) -> Iterator[RawSample]:

@@ -179,12 +179,6 @@ def _write_head(stream: BinaryIO, kind: np.dtype[Any], shape: tuple[int, ...]) -
     np.lib.format.write_array_header_1_0(stream, head)
 
 
-def record_numbers(path: Path) -> FloatArray:
-    """Return a file of records as one array of numbers [n, 4 + width], memory-mapped; the first four columns are the key."""
-    records = mapped(path)
-    return records.view(np.float32).reshape(len(records), -1)
-
-
 def write_records(folder: Path, stem: str, keys: AnyArray, rows: FloatArray) -> Path:
     """Write (key, row) records to one array file in one step; its checksum becomes part of its name."""
     records = np.empty(len(keys), dtype=[("key", KEY_TYPE), ("row", np.float32, (rows.shape[1],))])
@@ -303,7 +297,8 @@ class Shard:
 
     def numbers(self) -> FloatArray:
         """Return the records as numbers [n, 4 + width], memory-mapped; the first four are the key."""
-        return record_numbers(self.path)
+        records = mapped(self.path)
+        return records.view(np.float32).reshape(len(records), -1)
 
 
 def mark_of(path: Path) -> tuple[int, int]:

@@ -482,7 +482,7 @@ class SharedEmbeddings:
                 if shard.width != width or not (places >= 0).any():
                     continue
                 with _optional("read"):
-                    rows = _rows_at(shard, places[places >= 0])
+                    rows = np.array(shard.rows()[places[places >= 0]], dtype=np.float32)
                     cache.append(wanted[places >= 0], rows)
                     n_taken += len(rows)
         return n_taken
@@ -536,10 +536,6 @@ class WithShared:
 
     def keys(self) -> AnyArray:
         return together([self._cache.keys(), self._elsewhere])
-
-
-def _rows_at(shard: Shard, places: AnyArray) -> FloatArray:
-    return np.array(shard.rows()[places], dtype=np.float32)
 
 
 @contextmanager

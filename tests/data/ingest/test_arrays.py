@@ -67,7 +67,7 @@ def test_read__every_problem_at_once():
     assert "Pixels are float32, not uint8" in message
     assert "shape (3,)" in message
     assert "The split 'x' is unknown" in message
-    assert "The label 5 is none of the 2 classes" in message
+    assert "The label '5' is none of the 2 classes" in message
 
 
 def test_read__lengths_that_do_not_fit():

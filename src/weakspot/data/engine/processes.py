@@ -108,16 +108,16 @@ class _ProcessWorker:
         )
 
     def start(self, order: bytes) -> "Future[bytes]":
-        return self._call(_start, order, own_version())
+        return self._call("start", order, own_version())
 
     def begin(self, number: int, items: bytes) -> None:
-        self._call(_begin, number, items)
+        self._call("begin", number, items)
 
     def finish(self, number: int) -> "Future[bytes]":
-        return self._call(_finish, number)
+        return self._call("finish", number)
 
     def do(self, number: int, items: bytes) -> "Future[bytes]":
-        return self._call(_do, number, items)
+        return self._call("do", number, items)
 
     def death(self, error: BaseException) -> Death | None:
         return "worker" if isinstance(error, BrokenExecutor) else None
@@ -128,9 +128,9 @@ class _ProcessWorker:
             process.kill()
         self._pool.shutdown(wait=True, cancel_futures=True)
 
-    def _call(self, function: Callable[..., Any], *given: object) -> "Future[Any]":
+    def _call(self, name: str, *given: object) -> "Future[Any]":
         try:
-            return self._pool.submit(function, *given)
+            return self._pool.submit(_do_here, name, given)
         except BrokenExecutor as error:
             broken: Future[Any] = Future()
             broken.set_exception(error)
@@ -159,17 +159,6 @@ def _end_with_caller() -> None:
         os._exit(1)
 
 
-def _start(order: bytes, callers_version: str) -> bytes:
-    return _SIDE.start(order, callers_version)
-
-
-def _begin(number: int, items: bytes) -> None:
-    _SIDE.begin(number, items)
-
-
-def _finish(number: int) -> bytes:
-    return _SIDE.finish(number)
-
-
-def _do(number: int, items: bytes) -> bytes:
-    return _SIDE.do(number, items)
+def _do_here(call: str, given: tuple[object, ...]) -> Any:
+    """Do a call of `WorkerSide` in this process."""
+    return getattr(_SIDE, call)(*given)
