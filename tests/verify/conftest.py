@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from tests import build
 
 from weakspot.core.rules import LinearRule
 from weakspot.core.slices import DataUse, FailureSlice
@@ -9,7 +10,7 @@ from weakspot.core.slices import DataUse, FailureSlice
 def make_samples():
     """Build apples and pears; `marks` says which apples carry the mark, `wrong` which are taken for pears."""
 
-    def build(marks, wrong, *, n_pears=0, hashes=None, splits=None):
+    def make(marks, wrong, *, n_pears=0, hashes=None, splits=None):
         n_apples = len(marks)
         labels = [0] * n_apples + [1] * n_pears
         predictions = np.array([int(one) for one in wrong] + [1] * n_pears, dtype=np.int64)
@@ -26,16 +27,16 @@ def make_samples():
             name="all",
         )
 
-    return build
+    return make
 
 
 @pytest.fixture
 def marked():
     """Build the slice of marked samples."""
 
-    def build(samples, class_name="apple", *, threshold=0.0):
+    def make(samples, class_name="apple", *, threshold=0.0):
         rule = LinearRule(encoder_id="toy", direction=(1.0, 0.0), threshold=threshold)
         use = DataUse(name="discovery", n_samples=len(samples), digest=samples.digest())
         return FailureSlice(class_name=class_name, rule=rule, method="directions", found_on=use)
 
-    return build
+    return make
