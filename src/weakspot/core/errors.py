@@ -1,4 +1,16 @@
-"""Every error a user can meet, as one tree."""
+"""Every error a user can meet, as one tree.
+
+    WeakspotError                 anything that weakspot says on purpose
+    ├── InputError                what the user gave cannot be used (exit code 2)
+    │   ├── ConfigError           weakspot.toml or an option
+    │   ├── DataError             a data set, manifest or label
+    │   └── ModelError            a classifier, embedder or other model
+    │       └── RefusedPromptError    an image generator cannot generate what a prompt says
+    ├── MissingExtraError         an optional library is needed; the fix is the install command
+    ├── UnavailableError          a hub, registry, endpoint or file could not be reached
+    ├── StoreError                the project folder: locked, damaged or of another version
+    └── NotEnoughDataError        nothing is left to work on, or too little to say anything
+"""
 
 from collections.abc import Callable, Sequence
 
