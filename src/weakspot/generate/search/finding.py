@@ -485,7 +485,7 @@ class _Search:
             )
         notes += [
             f"Not proven: “{one.caption}” fails on {one.failures} of {one.n_images} objects, without it {baseline.failures} of "
-            f"{baseline.n_images}; there are no more. Ask your own images: weakspot hypothesis, or --prove."
+            f"{baseline.n_images}; there are no more. Ask your own images: weakspot ask, or --prove."
             for one in self._suspicions
         ]
         n_kept = baseline.n_images + baseline.n_views
