@@ -10,6 +10,8 @@
     ├── UnavailableError          a hub, registry, endpoint or file could not be reached
     ├── StoreError                the project folder: locked, damaged or of another version
     └── NotEnoughDataError        nothing is left to work on, or too little to say anything
+
+Each error says what happened, where, what was given and what to do.
 """
 
 from collections.abc import Callable, Sequence
