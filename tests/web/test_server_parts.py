@@ -5,19 +5,6 @@ import pytest
 from weakspot.web.server_parts import Readiness
 
 
-def test_readiness__nothing_to_prepare__ready():
-    assert Readiness().health.state == "ready"
-
-
-def test_readiness__preparing__then_ready():
-    readiness, go_on = Readiness(), threading.Event()
-    thread = readiness.prepare(go_on.wait)
-    assert readiness.health.state == "preparing"
-    go_on.set()
-    thread.join()
-    assert readiness.health.state == "ready"
-
-
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_readiness__unexpected_error__failed_without_details():
     readiness = Readiness()

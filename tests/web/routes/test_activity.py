@@ -5,9 +5,8 @@ from datetime import timedelta
 
 import pytest
 from sqlalchemy import insert
-from starlette.testclient import TestClient
 from tests.web.async_calls import run_apart
-from tests.web.conftest import TOKEN, entered
+from tests.web.conftest import TOKEN, browser, entered
 
 from weakspot.web.application import create_app
 from weakspot.web.services.slice_editing import slice_of
@@ -108,7 +107,7 @@ def test_activity__page_by_page__nothing_is_left_out_and_nothing_comes_twice(own
 def test_undo__undone_in_another_tab_meanwhile__once(owner, parts, slice_id, monkeypatch):
     assert owner.post(f"/api/slices/{slice_id}/words", json={"words": "green ones"}).is_success
     item, editing = _newest(owner)["item"], parts.workspace.editing
-    other = entered(TestClient(create_app(parts), base_url="http://127.0.0.1:8765"), TOKEN)
+    other = entered(browser(create_app(parts)), TOKEN)
     meanwhile = [lambda: _undo(other, item)]
 
     def busy():

@@ -1,5 +1,6 @@
 """Starting and watching work over the wire."""
 
+import json
 import shutil
 import time
 from pathlib import Path
@@ -32,9 +33,8 @@ def test_jobs__repair_started__progress_result_and_download(owner):
     assert len(head.content) == int(head.headers["content-length"]) > 100
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
+def test_jobs__bad_arguments__422_and_nothing_is_started(owner):
+    for body in (
         {"kind": "nonsense", "arguments": {}},
         {"kind": "run", "arguments": {"folder": "/etc"}},
         {"kind": "run", "arguments": {"methods": ["a b"]}},
@@ -43,22 +43,15 @@ def test_jobs__repair_started__progress_result_and_download(owner):
         {"kind": "report", "arguments": {"run": ["x"]}},
         {"kind": "report", "arguments": {}, "more": 1},
         {"kind": "run" * 50, "arguments": {}},
-    ],
-)
-def test_jobs__bad_arguments__422_and_nothing_is_started(owner, body):
-    import json
-
-    answer = owner.post(
-        "/api/jobs", content=json.dumps(body), headers={"Content-Type": "application/json"}
-    )
-    assert answer.status_code == 422
+    ):
+        sent = {"content": json.dumps(body), "headers": {"Content-Type": "application/json"}}
+        assert owner.post("/api/jobs", **sent).status_code == 422, body
     assert owner.get("/api/jobs").json() == {"jobs": []}
 
 
 def test_jobs__unknown__404(owner):
-    assert owner.get("/api/jobs/nothing").status_code == 404
-    assert owner.post("/api/jobs/nothing/cancel").status_code == 404
-    assert owner.post("/api/jobs/nothing/resume").status_code == 404
+    for method, path in (("GET", ""), ("POST", "/cancel"), ("POST", "/resume")):
+        assert owner.request(method, f"/api/jobs/nothing{path}").status_code == 404
 
 
 def test_jobs__comparison_started_by_a_script_that_saw_no_page__knows_where_the_other_is(

@@ -4,19 +4,18 @@ import csv
 import io
 import json
 import zipfile
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from starlette.testclient import TestClient
-from tests.web.conftest import TOKEN, entered
+from tests.web.conftest import TOKEN, browser, entered
 
 from weakspot.core.dataset import Split, as_given
+from weakspot.project.project import Project
 from weakspot.run.halves import used_rows
 from weakspot.store.corrections import CORRECTIONS_FILE
 from weakspot.web.application import create_app
-from weakspot.web.server_parts import ServerParts
-
-HOST = "http://127.0.0.1:8765"
+from weakspot.web.services.workspace import Workspace
 
 
 @pytest.fixture
@@ -67,9 +66,8 @@ def test_add_mark__all_of_a_filter__with_a_tag(owner):
 
 
 def test_add_mark__longest_tag__can_be_asked_for(owner, discs):
-    tables, images = discs
     tag = "x" * 500
-    assert _mark(owner, tables, images, kind="tag", text=tag).is_success
+    assert _mark(owner, *discs, kind="tag", text=tag).is_success
     assert _total(owner, mark=f"tag:{tag}") == 3
 
 
@@ -117,19 +115,10 @@ def test_add_mark__samples_that_nobody_may_look_at__refused_in_every_way(owner, 
 def test_add_mark__viewer__may_see_but_not_say(owner, parts, discs):
     tables, images = discs
     assert _mark(owner, tables, images, kind="note", text="a shadow").is_success
-    shown = ServerParts(
-        workspace=parts.workspace,
-        state=parts.state,
-        jobs=parts.jobs,
-        owner_token=TOKEN,
-        is_read_only=True,
-    )
-    viewer = entered(TestClient(create_app(shown), base_url=HOST), TOKEN)
+    viewer = entered(browser(create_app(replace(parts, is_read_only=True))), TOKEN)
     assert _mark(viewer, tables, images, kind="unusable").status_code == 403
     said = viewer.get(f"/api/sample-ids/{images[0]['sample_id']}/marks").json()["marks"]
-    assert [(one["kind"], one["text"], one["by"]) for one in said] == [
-        ("note", "a shadow", "owner")
-    ]
+    assert [(one["text"], one["by"]) for one in said] == [("a shadow", "owner")]
     assert "path" not in viewer.get("/api/marks/files/csv").text.split("\n")[0].split(",")
     assert viewer.get("/api/marks/files/cvat").status_code == 403
 
@@ -165,22 +154,12 @@ def test_apply__labels_and_unusable__count_from_then_on_and_can_be_undone(owner,
 
 
 def test_apply__cross_fitted_runs__labels_that_prove_are_left_alone(own_folder, parts, owner):
-    text = (own_folder / "weakspot.toml").read_text()
-    (own_folder / "weakspot.toml").write_text(
-        text + '\n[verify]\nscheme = "cross-fit"\n'
-        if "[verify]" not in text
-        else text.replace("[verify]", '[verify]\nscheme = "cross-fit"')
-    )
-    from weakspot.project.project import Project
-    from weakspot.web.services.workspace import Workspace
-
-    crossed = ServerParts(
-        workspace=Workspace(Project.open(own_folder)),
-        state=parts.state,
-        jobs=parts.jobs,
-        owner_token=TOKEN,
-    )
-    client = entered(TestClient(create_app(crossed), base_url=HOST), TOKEN)
+    path = own_folder / "weakspot.toml"
+    text = path.read_text()
+    text = text if "[verify]" in text else f"{text}\n[verify]\n"
+    path.write_text(text.replace("[verify]", '[verify]\nscheme = "cross-fit"'))
+    crossed = replace(parts, workspace=Workspace(Project.open(own_folder)))
+    client = entered(browser(create_app(crossed)), TOKEN)
     tables = crossed.workspace.tables_key
     proving = int(used_rows(crossed.workspace.samples, crossed.workspace.project.settings)[0])
     training = int(crossed.workspace.samples.dataset.rows_of(Split.TRAIN)[0])
@@ -196,9 +175,8 @@ def test_download_marks__other_tools__their_own_readers_bring_them_back(owner, p
     _mark(owner, tables, images[2:], kind="note", text="half of it is missing")
     archive = zipfile.ZipFile(io.BytesIO(owner.get("/api/marks/files/label-studio").content))
     tasks = json.loads(archive.read("tasks.json"))
-    assert [task["predictions"][0]["model_version"] for task in tasks].count(
-        "marks of weakspot"
-    ) == 2
+    versions = [task["predictions"][0]["model_version"] for task in tasks]
+    assert versions.count("marks of weakspot") == 2
     assert any("half of it is missing (owner)" in task["data"]["why"] for task in tasks)
     for task in tasks:
         task["annotations"] = [{"result": task["predictions"][0]["result"]}]
@@ -225,12 +203,8 @@ def test_upload_marks__own_table__comes_back_as_it_left(owner, discs):
     assert _total(owner, mark="any") == 0
     read = owner.post("/api/uploads/marks", files={"file": ("marks.csv", table)}).json()
     assert read["n_marked"] == 5
-    assert owner.get("/api/marks").json()["counts"] == {
-        "label": 1,
-        "unusable": 1,
-        "note": 0,
-        "tag": 3,
-    }
+    counts = {"label": 1, "unusable": 1, "note": 0, "tag": 3}
+    assert owner.get("/api/marks").json()["counts"] == counts
     assert _total(owner, mark="tag:=dangerous") == 3
     nonsense = owner.post("/api/uploads/marks", files={"file": ("marks.csv", b"\xff\xfe")})
     assert nonsense.status_code == 422

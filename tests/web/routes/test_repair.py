@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
+from tests.web.conftest import browser
 
 from weakspot.web.application import create_app
 from weakspot.web.server_parts import person_of
@@ -18,11 +19,9 @@ def own_folder(fruit_folder, tmp_path) -> Path:
 
 @pytest.fixture
 def viewer(parts) -> TestClient:
-    app = create_app(parts)
-    app.dependency_overrides[person_of] = lambda: Person(
-        person_id="v", name="Vera", role=Role.VIEWER
-    )
-    return TestClient(app, base_url="http://127.0.0.1:8765")
+    app, vera = create_app(parts), Person(person_id="v", name="Vera", role=Role.VIEWER)
+    app.dependency_overrides[person_of] = lambda: vera
+    return browser(app)
 
 
 def test_repair__viewer__sees_but_takes_nothing_away(viewer, parts):
@@ -30,23 +29,15 @@ def test_repair__viewer__sees_but_takes_nothing_away(viewer, parts):
     assert viewer.get("/api/repair/options").status_code == 200
     assert viewer.get("/api/repair/results").json()["repairs"][0]["section"]["arms"]
     assert viewer.get("/api/jobs").status_code == 200
-    assert viewer.get("/api/repair/downloads").status_code == 403
-    assert viewer.get("/api/repair/downloads/repaired_head.safetensors").status_code == 403
+    for path in ("downloads", "downloads/repaired_head.safetensors"):
+        assert viewer.get(f"/api/repair/{path}").status_code == 403
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "run.json",
-        "../run.json",
-        "%2e%2e%2frun.json",
-        "repaired_head.safetensors%00",
-        "weakspot.toml",
-    ],
-)
-def test_download__other_names__refused(owner, parts, name):
+def test_download__other_names__refused(owner, parts):
     parts.workspace.project.repair()
-    assert owner.get(f"/api/repair/downloads/{name}").status_code in (404, 422)
+    up = ("../run.json", "%2e%2e%2frun.json")
+    for name in (*up, "run.json", "repaired_head.safetensors%00", "weakspot.toml"):
+        assert owner.get(f"/api/repair/downloads/{name}").status_code in (404, 422), name
 
 
 def test_download__nothing_repaired__409(owner):

@@ -1,13 +1,13 @@
 import threading
+from dataclasses import replace
 
 from starlette.testclient import TestClient
-from tests.web.conftest import TOKEN, entered
+from tests.web.conftest import TOKEN, browser, entered
 
 from weakspot.core.errors import DataError
 from weakspot.web.application import create_app
 from weakspot.web.auth.address import ServerAddress
 from weakspot.web.auth.login import set_owner_password
-from weakspot.web.server_parts import ServerParts
 
 HERE = "http://127.0.0.1:8765"
 
@@ -20,9 +20,7 @@ def test_session__owner_comes_in__is_known(owner):
 
 
 def test_session__cookie__cannot_be_read_or_sent_by_others(parts):
-    answer = TestClient(create_app(parts), base_url=HERE).post(
-        "/api/session", json={"token": TOKEN}
-    )
+    answer = browser(create_app(parts)).post("/api/session", json={"token": TOKEN})
     cookie = answer.headers["set-cookie"].lower()
     assert {"httponly", "samesite=strict", "path=/"} <= {part.strip() for part in cookie.split(";")}
     assert "secure" not in cookie
@@ -30,13 +28,7 @@ def test_session__cookie__cannot_be_read_or_sent_by_others(parts):
 
 def test_session__public_address__cookie_for_that_path_and_https_only(parts):
     address = ServerAddress(port=8765, public="https://hub.example.org/me/")
-    shown = ServerParts(
-        workspace=parts.workspace,
-        state=parts.state,
-        jobs=parts.jobs,
-        owner_token=TOKEN,
-        address=address,
-    )
+    shown = replace(parts, address=address)
     client = TestClient(create_app(shown), base_url="https://hub.example.org")
     cookie = client.post("/me/api/session", json={"token": TOKEN}).headers["set-cookie"].lower()
     assert cookie.startswith("weakspot-session-8765=")
@@ -45,13 +37,9 @@ def test_session__public_address__cookie_for_that_path_and_https_only(parts):
 
 def test_session__ways_to_come_in__one_of_them(parts):
     set_owner_password(parts.state, "Ada", "long enough")
-    client = TestClient(create_app(parts), base_url=HERE)
-    assert (
-        client.post("/api/session", json={"login": "ada", "password": "long enough"}).json()[
-            "person"
-        ]["name"]
-        == "Ada"
-    )
+    client = browser(create_app(parts))
+    right = client.post("/api/session", json={"login": "ada", "password": "long enough"})
+    assert right.json()["person"]["name"] == "Ada"
     for entry in (
         {},
         {"login": "ada"},
@@ -68,14 +56,11 @@ def test_session__ways_to_come_in__one_of_them(parts):
 
 
 def test_session__locked_out__says_for_how_long(parts):
-    client = TestClient(create_app(parts), base_url=HERE)
-    for _ in range(5):
-        assert (
-            client.post("/api/session", json={"login": "ada", "password": "a guess"}).status_code
-            == 401
-        )
-    locked = client.post("/api/session", json={"login": "ada", "password": "a guess"})
-    assert (locked.status_code, locked.headers["Retry-After"]) == (429, "10")
+    client = browser(create_app(parts))
+    guess = {"login": "ada", "password": "a guess"}
+    answers = [client.post("/api/session", json=guess) for _ in range(6)]
+    assert [answer.status_code for answer in answers] == [*[401] * 5, 429]
+    assert answers[-1].headers["Retry-After"] == "10"
 
 
 def test_session__left__nobody(owner):
@@ -85,13 +70,13 @@ def test_session__left__nobody(owner):
 
 def test_session__two_browsers__one_leaves__the_other_stays(parts):
     app = create_app(parts)
-    first, second = (entered(TestClient(app, base_url=HERE), TOKEN) for _ in range(2))
+    first, second = (entered(browser(app), TOKEN) for _ in range(2))
     first.delete("/api/session")
     assert second.get("/api/session").status_code == 200
 
 
 def test_session__server_started_anew__browser_stays_in(parts):
-    first = entered(TestClient(create_app(parts), base_url=HERE), TOKEN)
+    first = entered(browser(create_app(parts)), TOKEN)
     again = TestClient(create_app(parts), base_url=HERE, cookies=dict(first.cookies))
     assert again.get("/api/session").json()["csrf_token"] == first.headers["X-CSRF-Token"]
 
@@ -102,16 +87,14 @@ def test_invitation__unknown__said(owner):
 
 
 def test_present__before_and_after_coming_in__no_refusal(parts):
-    client = TestClient(create_app(parts), base_url=HERE)
+    client = browser(create_app(parts))
     assert client.get("/api/session/present").json() == {"is_present": False}
     assert entered(client, TOKEN).get("/api/session/present").json() == {"is_present": True}
 
 
 def test_health__anyone__is_told(parts):
-    assert TestClient(create_app(parts), base_url="http://localhost").get("/api/health").json() == {
-        "state": "ready",
-        "message": "",
-    }
+    health = TestClient(create_app(parts), base_url="http://localhost").get("/api/health").json()
+    assert health == {"state": "ready", "message": ""}
 
 
 def test_health__while_preparing__answers(parts):

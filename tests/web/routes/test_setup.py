@@ -3,8 +3,7 @@
 import time
 
 import pytest
-from starlette.testclient import TestClient
-from tests.web.conftest import TOKEN, entered
+from tests.web.conftest import TOKEN, browser, entered
 
 from weakspot.web.application import create_app
 from weakspot.web.jobs import JobRunner
@@ -40,7 +39,7 @@ def new_parts(tmp_path):
 
 @pytest.fixture
 def new_owner(new_parts):
-    return entered(TestClient(create_app(new_parts), base_url="http://127.0.0.1:8765"), TOKEN)
+    return entered(browser(create_app(new_parts)), TOKEN)
 
 
 def _done(client, kind):
@@ -83,7 +82,7 @@ def test_setup__bad_input__422_in_words(new_owner, route, body):
 
 
 def test_setup__nobody_signed_in__401(new_parts):
-    client = TestClient(create_app(new_parts), base_url="http://127.0.0.1:8765")
+    client = browser(create_app(new_parts))
     assert client.get("/api/setup").status_code == 401
     assert client.get("/api/setup/places").status_code == 401
 

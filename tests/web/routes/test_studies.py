@@ -15,7 +15,7 @@ from weakspot.web.jobs import JobRunner
 from weakspot.web.server_parts import ServerParts
 from weakspot.web.services.studies import repairs
 from weakspot.web.services.workspace import Workspace
-from weakspot.web.state.store import INVITES, Role, StateStore
+from weakspot.web.state.store import INVITES, Role, StateStore, token_hash
 
 SOMEWHERE = "AAAAAAAAAAAAAAAA"
 
@@ -124,6 +124,9 @@ def test_invite__made__is_told_once_and_only_its_hash_is_kept(parts, owner, stud
     with parts.state.reading() as rows:
         row = rows.execute(select(INVITES)).one()
     assert made["token"] not in {str(value) for value in row}
+    assert row.token_hash == token_hash(made["token"])
+    assert (row.uses, row.uses_left, (row.expires - row.created).days) == (3, 3, 2)
+    assert made["invite"]["is_good"]
 
 
 def test_invite__taken_back__lets_nobody_in_any_more(app, owner, study):

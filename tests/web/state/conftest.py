@@ -6,6 +6,9 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import quote
 
@@ -28,18 +31,8 @@ def postgres_server():
     folder = Path(tempfile.mkdtemp(prefix="pg-", dir="/tmp"))
     if user:
         shutil.chown(folder, user, user)
-    make = [
-        programs / "initdb",
-        "-D",
-        folder / "data",
-        "-U",
-        "weakspot",
-        "--auth=trust",
-        "--no-sync",
-        "-E",
-        "UTF8",
-        "--no-locale",
-    ]
+    options = ["-U", "weakspot", "--auth=trust", "--no-sync", "-E", "UTF8", "--no-locale"]
+    make = [programs / "initdb", "-D", folder / "data", *options]
     subprocess.run(make, check=True, capture_output=True, user=user, cwd=folder)
     settings = ["-c", "listen_addresses=", "-c", f"unix_socket_directories={folder}"]
     with (folder / "log").open("wb") as log:
@@ -100,3 +93,15 @@ def somebody(state, study):
             return add_person(rows, name=name, role=role, study_id=place)
 
     return _somebody
+
+
+def at_once(n_threads: int, do: Callable[[int], object]) -> None:
+    """Do something in several threads that begin together, each with its number; what one raises is raised."""
+    start = threading.Barrier(n_threads)
+
+    def begin(number: int) -> None:
+        start.wait()
+        do(number)
+
+    with ThreadPoolExecutor(n_threads) as threads:
+        list(threads.map(begin, range(n_threads)))

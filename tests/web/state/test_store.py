@@ -1,6 +1,5 @@
 import subprocess
 import sys
-import threading
 from datetime import datetime, timedelta, timezone
 
 import pytest
@@ -8,6 +7,7 @@ from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Insert, func, insert, inspect, select, text, update
+from tests.web.state.conftest import at_once
 
 from weakspot.core.errors import ConfigError, DataError, UnavailableError
 from weakspot.web.state.store import METADATA, SESSIONS, STUDIES, StateStore, configuration, now
@@ -41,19 +41,12 @@ def test_migrations__database_of_the_first_revision__keeps_its_sessions(state, u
     day = "'2026-01-01 00:00:00'"
     with state.engine.begin() as connection:
         command.downgrade(configuration(connection), "0001")
-        for table, columns, values in (
-            (
-                "people",
-                "person_id, name, role, created, did_tutorial",
-                f"'p', 'A', 'owner', {day}, false",
-            ),
-            (
-                "sessions",
-                "token_hash, person_id, csrf_hash, created, last_seen, expires",
-                f"'hash', 'p', 'unread', {day}, {day}, {day}",
-            ),
+        for inserted in (
+            f"people (person_id, name, role, created, did_tutorial) VALUES ('p', 'A', 'owner', {day}, false)",
+            "sessions (token_hash, person_id, csrf_hash, created, last_seen, expires) "
+            f"VALUES ('hash', 'p', 'unread', {day}, {day}, {day})",
         ):
-            connection.execute(text(f"INSERT INTO {table} ({columns}) VALUES ({values})"))
+            connection.execute(text(f"INSERT INTO {inserted}"))
     StateStore(url).close()
     with state.engine.connect() as connection:
         assert connection.scalars(select(SESSIONS.c.token_hash)).all() == ["hash"]
@@ -89,19 +82,11 @@ def test_store__tables_of_somebody_else__are_refused(url):
     store.close()
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
-        "nonsense",
-        "mysql://host/name",
-        "sqlite://",
-        "sqlite:///:memory:",
-        "postgresql+nothing://h/n",
-    ],
-)
-def test_store__address_of_no_usable_database__is_refused(address):
-    with pytest.raises(ConfigError, match="state|database"):
-        StateStore(address)
+def test_store__address_of_no_usable_database__is_refused():
+    none = ("nonsense", "mysql://host/name", "postgresql+nothing://h/n")
+    for address in (*none, "sqlite://", "sqlite:///:memory:"):
+        with pytest.raises(ConfigError, match="state|database"):
+            StateStore(address)
 
 
 def test_store__folder_of_the_file_does_not_exist__is_unavailable(tmp_path):
@@ -137,11 +122,7 @@ def test_reading__while_another_writes__sees_the_old_state_without_waiting(state
 def test_writing__many_threads_count_up_one_row__loses_no_update(state):
     with state.writing() as rows:
         rows.execute(_study("0"))
-    threads = [threading.Thread(target=_count_up, args=(state, 20)) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(8, lambda _: _count_up(state, 20))
     with state.reading() as rows:
         assert rows.scalar(select(STUDIES.c.title)) == "160"
 
