@@ -76,7 +76,7 @@ export function useJobs(): { jobs: JobView[]; error: Error | null } {
     queryKey: JOBS,
     queryFn: () => unwrap(api.GET("/api/jobs")),
     enabled: !isStatic(),
-    refetchInterval: (query) => (query.state.data?.jobs.some(isUnderWay) ? WATCH_MILLISECONDS : IDLE_MILLISECONDS),
+    refetchInterval: (query) => (query.state.data?.jobs?.some(isUnderWay) ? WATCH_MILLISECONDS : IDLE_MILLISECONDS),
   });
   const jobs = data?.jobs ?? [];
   const waiting = useRef("");

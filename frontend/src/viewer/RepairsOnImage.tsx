@@ -11,7 +11,7 @@ export function RepairsOnImage({ facts }: { facts: Schemas["SampleFacts"] }) {
     queryFn: () => unwrap(api.GET("/api/samples/{row}/repairs", { params: { path: { row: facts.row }, query: { tables: facts.tables } } })),
     retry: false,
   });
-  if (!data?.repairs.length) return null;
+  if (!data?.repairs?.length) return null;
   const made = momentsApart(data.repairs.map((repair) => repair.made));
   return (
     <section aria-label="With repairs">

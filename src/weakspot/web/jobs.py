@@ -1,6 +1,6 @@
 """Long work in processes of its own: started one at a time, watched, cancelled and continued.
 
-What became of it stays in the shared state.
+Its outcome stays in the shared state.
 """
 
 import fcntl
@@ -77,12 +77,6 @@ class JobView(View):
     created: Moment
     finished: Moment | None
     seconds_left: int | None = None
-
-
-class JobsView(View):
-    """The last works, newest first."""
-
-    jobs: list[JobView]
 
 
 WORKER = (sys.executable, "-m", "weakspot.web.worker")

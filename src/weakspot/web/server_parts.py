@@ -1,7 +1,7 @@
 """What every request can ask for: the project, the shared state, running work, and who is asking.
 
-Whoever changes something that people share does it with nobody else in between; it is written down, and open pages are told: of
-whatever was done in this process, in another one, or on the command line.
+A change of something that people share is made with nobody else in between and written down. Open pages are told of all changes,
+whether this process, another one or the command line made them.
 """
 
 import asyncio
@@ -128,7 +128,7 @@ class LiveChanges:
         listener = asyncio.get_running_loop(), asyncio.Event()
         with self._guard:
             self._listeners.add(listener)
-            # Whoever comes must not be told of a state that was seen long ago.
+            # A new listener must not be told of a state that was seen long ago.
             self._state, self._is_nudged = None, True
             if self._thread is None and not self._is_closed:
                 self._thread = threading.Thread(target=self._watch, name="live", daemon=True)
@@ -152,7 +152,7 @@ class LiveChanges:
                     return
             try:
                 found = self._look()
-            except Exception:  # noqa: BLE001 (an onnxruntime without these operators computes nothing wrong)
+            except Exception:  # noqa: BLE001 (the next look may succeed)
                 continue
             with self._guard:
                 if found != self._state:
@@ -246,7 +246,7 @@ class ServerParts:
         workspace: the opened project.
         state: what people share.
         jobs: work under way.
-        owner_token: whoever has it is the owner.
+        owner_token: makes its holder the owner.
         is_read_only: nobody may change anything, for static export: owners become viewers.
         address: how browsers reach the server.
         readiness: how far the project is opened.
@@ -420,3 +420,9 @@ def slice_subject(slice_id: str) -> str:
 
 def repair_subject(run_id: str) -> str:
     return f"repair {run_id}"
+
+
+def attachment(content: bytes, name: str, media_type: str) -> Response:
+    """Return a file that the browser stores under a name."""
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return Response(content, media_type=media_type, headers=headers)

@@ -14,7 +14,7 @@ search                                     /api/generation/setup, /counterfactua
 a sample                                   /api/samples/{row} of samples whose images are exported
 =========================================  =====================================================================
 
-Not exported: the session (it is written anew, as a viewer's), running work, studies and people, uploads, downloads, comparisons,
+Not exported: the session (a viewer's is written instead), running work, studies and people, uploads, downloads, comparisons,
 and everything that changes something. Constants below are those of the pages.
 """
 

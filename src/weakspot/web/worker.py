@@ -32,7 +32,7 @@ def main() -> int:
         _say(answers, {"result": _work(request, answers)})
     except KeyboardInterrupt:
         return CANCELLED
-    except Exception as error:  # noqa: BLE001 (whatever it is, the processor can compute)
+    except Exception as error:  # noqa: BLE001 (whatever it is, the page is told)
         traceback.print_exc()
         _say(answers, {"error": _sentence(error, Path(request["folder"]))})
         return 1

@@ -8,9 +8,11 @@ from PIL import Image
 from weakspot.core.errors import ConfigError, StoreError
 from weakspot.project.project import Project
 from weakspot.web.auth.login import add_person
+from weakspot.web.services.studies import PhraseFigures
 from weakspot.web.services.workspace import Workspace
 from weakspot.web.state.store import StateStore
-from weakspot.web.static import MARKER, ExportRequest, export_static
+from weakspot.web.state.studies import keep_phrase
+from weakspot.web.static import MARKER, READER, ExportRequest, answer_key, export_static
 
 SECRET = """
 [generator]
@@ -41,11 +43,15 @@ def told_folder(planted_folder, tmp_path_factory):
     return folder
 
 
+def _export(project, folder, pages, **changes):
+    request = ExportRequest(project=project, folder=folder, pages=pages, **changes)
+    return export_static(request, say=lambda _text: None)
+
+
 @pytest.fixture(scope="session")
 def exported(told_folder, built_pages, tmp_path_factory):
     folder = tmp_path_factory.mktemp("exported") / "pages"
-    request = ExportRequest(project=told_folder, folder=folder, pages=built_pages, most_samples=60)
-    return export_static(request, say=lambda _text: None), folder
+    return _export(told_folder, folder, built_pages, most_samples=60), folder
 
 
 @pytest.fixture(scope="session")
@@ -67,35 +73,17 @@ def read_export(folder):
 
 
 def test_export__answers_are_the_servers_own(content, owner, parts):
-    for key in (
-        "/api/slices",
-        "/api/repair/results",
-        "/api/attributes",
-        "/api/classes/samples?title=disc",
-        "/api/map?layout=pca",
-    ):
-        assert content["answers"][key] == owner.get(key).json(), key
-    run_id = parts.workspace.record().run_id
-    overview = owner.get("/api/overview").json()
-    assert (
-        content["answers"]["/api/overview"]
-        == content["answers"][f"/api/overview?run={run_id}"]
-        == overview
-    )
+    shown = ["slices", "repair/results", "attributes", "classes/samples?title=disc"]
+    shown += ["map?layout=pca", "overview", f"overview?run={parts.workspace.record().run_id}"]
+    for path in shown:
+        assert content["answers"][f"/api/{path}"] == owner.get(f"/api/{path}").json(), path
 
 
 def test_export__scores_of_suggested_phrases_are_there(content):
     suggested = content["answers"]["/api/classes/suggestions?title=disc"]["words"]
     assert suggested
-    body = {
-        "is_submitted": False,
-        "limit": 200_000,
-        "offset": 0,
-        "phrase": suggested[0]["words"],
-        "source": "own",
-        "title": "disc",
-    }
-    key = f"POST /api/classes/phrase {json.dumps(body, separators=(',', ':'))}"
+    body = {"is_submitted": False, "limit": 200_000, "offset": 0, "source": "own", "title": "disc"}
+    key = answer_key("/api/classes/phrase", [], body | {"phrase": suggested[0]["words"]})
     assert content["answers"][key]["score"] == pytest.approx(suggested[0]["score"])
 
 
@@ -109,17 +97,14 @@ def test_export__reader_is_a_viewer_who_changes_nothing(content):
 def test_export__images_of_samples_as_files(exported, content):
     summary, folder = exported
     assert len(content["images"]) == summary.n_images == 60
-    assert sorted(int(path.stem) for path in (folder / "images").glob("*.jpg")) == sorted(
-        content["images"]
-    )
+    written = [int(path.stem) for path in (folder / "images").glob("*.jpg")]
+    assert sorted(written) == sorted(content["images"])
     with Image.open(folder / "images" / f"{content['images'][0]}.jpg") as image:
         assert max(image.size) <= 160
     assert any("60 of 900 samples" in note for note in summary.notes)
     tables = content["answers"]["/api/map?layout=pca"]["tables"]
-    assert (
-        content["answers"][f"/api/samples/{content['images'][0]}?tables={tables}"]["row"]
-        == content["images"][0]
-    )
+    row = content["images"][0]
+    assert content["answers"][f"/api/samples/{row}?tables={tables}"]["row"] == row
 
 
 def test_export__no_secret_and_no_path_leaves_the_machine(exported, told_folder):
@@ -127,13 +112,8 @@ def test_export__no_secret_and_no_path_leaves_the_machine(exported, told_folder)
     for path in folder.rglob("*"):
         if path.suffix in (".js", ".html", ".json"):
             text = path.read_text()
-            for hidden in (
-                "hunter2",
-                "swordfish",
-                str(told_folder),
-                str(told_folder.parent),
-                "manifest.csv",
-            ):
+            places = str(told_folder), str(told_folder.parent), "manifest.csv"
+            for hidden in ("hunter2", "swordfish", *places):
                 assert hidden not in text, (path.name, hidden)
             # Names of files are shown, with folders of the project itself; where that lies is not.
             assert not re.search(r"\"(/|[A-Za-z]:)[^\"]*\.png", text), path.name
@@ -152,55 +132,33 @@ def test_export__project_is_not_changed(exported, told_folder):
 def test_export__history_of_phrases_comes_from_a_copy_of_the_state(
     own_folder, built_pages, tmp_path
 ):
-    from weakspot.web.services.studies import PhraseFigures
-    from weakspot.web.state.studies import keep_phrase
-    from weakspot.web.static import READER
-
     state = StateStore.beside(Project.open(own_folder).store.data)
-    _add_owner(state, READER)
+    with state.writing() as rows:
+        add_person(rows, person_id=READER.person_id, name=READER.name, role=READER.role)
     earlier = PhraseFigures(
         class_title="disc", phrase="said before", threshold=None, score=0.5, held_out_score=0.4
     )
     keep_phrase(state, READER, earlier, study_id=None)
     state.close()
-    request = ExportRequest(
-        project=own_folder, folder=tmp_path / "out", pages=built_pages, most_samples=0
-    )
-    export_static(request, say=lambda _text: None)
+    _export(own_folder, tmp_path / "out", built_pages, most_samples=0)
     answers = read_export(tmp_path / "out")["answers"]
-    assert [one["phrase"] for one in answers["/api/classes/history?title=disc"]["phrases"]] == [
-        "said before"
-    ]
+    [kept] = answers["/api/classes/history?title=disc"]["phrases"]
+    assert kept["phrase"] == "said before"
     assert any('"phrase":"said before"' in key for key in answers)
 
 
-def _add_owner(state, person):
-    with state.writing() as rows:
-        add_person(rows, person_id=person.person_id, name=person.name, role=person.role)
-
-
 def test_export__little_room__leaves_out_and_says_so(told_folder, built_pages, tmp_path):
-    request = ExportRequest(
-        project=told_folder, folder=tmp_path / "out", pages=built_pages, most_megabytes=0.06
-    )
-    summary = export_static(request, say=lambda _text: None)
-    data = sum(
-        path.stat().st_size
-        for kind in ("images", "data")
-        for path in (tmp_path / "out" / kind).iterdir()
-    )
-    assert data < 200_000
+    summary = _export(told_folder, tmp_path / "out", built_pages, most_megabytes=0.06)
+    written = [path for kind in ("images", "data") for path in (tmp_path / "out" / kind).iterdir()]
+    assert sum(path.stat().st_size for path in written) < 200_000
     assert any("left out" in note for note in summary.notes)
 
 
 def test_export__folder_that_holds_something__refused(told_folder, built_pages, tmp_path):
     (tmp_path / "letter.txt").write_text("dear")
     for is_forced in (False, True):
-        request = ExportRequest(
-            project=told_folder, folder=tmp_path, pages=built_pages, is_forced=is_forced
-        )
         with pytest.raises(ConfigError, match="holds something else"):
-            export_static(request, say=lambda _text: None)
+            _export(told_folder, tmp_path, built_pages, is_forced=is_forced)
     assert (tmp_path / "letter.txt").read_text() == "dear"
 
 
@@ -209,35 +167,22 @@ def test_export__earlier_export__replaced_only_if_forced(told_folder, built_page
     folder.mkdir()
     (folder / MARKER).write_text("{}")
     (folder / "old.txt").write_text("old")
-    request = ExportRequest(project=told_folder, folder=folder, pages=built_pages, most_samples=0)
     with pytest.raises(ConfigError, match="earlier export"):
-        export_static(request, say=lambda _text: None)
-    forced = ExportRequest(
-        project=told_folder, folder=folder, pages=built_pages, most_samples=0, is_forced=True
-    )
-    export_static(forced, say=lambda _text: None)
+        _export(told_folder, folder, built_pages, most_samples=0)
+    _export(told_folder, folder, built_pages, most_samples=0, is_forced=True)
     assert not (folder / "old.txt").exists()
     assert (folder / "index.html").exists()
 
 
 def test_export__pages_not_built__says_how(told_folder, tmp_path):
     with pytest.raises(ConfigError, match="not built") as caught:
-        export_static(
-            ExportRequest(project=told_folder, folder=tmp_path / "out", pages=tmp_path),
-            say=lambda _text: None,
-        )
+        _export(told_folder, tmp_path / "out", tmp_path)
     assert "build_pages" in str(caught.value.fix)
 
 
 def test_export__unknown_run__nothing_is_written(told_folder, built_pages, tmp_path):
-    request = ExportRequest(
-        project=told_folder,
-        folder=tmp_path / "out",
-        pages=built_pages,
-        run_id="20200101T000000.000000-ffffff",
-    )
     with pytest.raises(StoreError):
-        export_static(request, say=lambda _text: None)
+        _export(told_folder, tmp_path / "out", built_pages, run_id="20200101T000000.000000-ffffff")
     assert not (tmp_path / "out").exists()
 
 
@@ -245,9 +190,6 @@ def test_export__project_without_runs__pages_say_so(told_folder, built_pages, tm
     bare = shutil.copytree(told_folder, tmp_path / "bare")
     shutil.rmtree(bare / ".weakspot" / "runs")
     assert Workspace(Project.open(bare)).record() is None
-    export_static(
-        ExportRequest(project=bare, folder=tmp_path / "out", pages=built_pages, most_samples=5),
-        say=lambda _text: None,
-    )
+    _export(bare, tmp_path / "out", built_pages, most_samples=5)
     answers = read_export(tmp_path / "out")["answers"]
     assert answers["/api/overview"]["run"] is None

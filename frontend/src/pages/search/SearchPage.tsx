@@ -18,7 +18,7 @@ export function SearchPage() {
   const series = useQuery({ queryKey: ["generation", "counterfactuals"], queryFn: () => unwrap(api.GET("/api/generation/counterfactuals")) });
   const searches = useQuery({ queryKey: ["generation", "searches"], queryFn: () => unwrap(api.GET("/api/generation/searches")) });
   // What was generated comes first, as soon as there is something to look at.
-  const hasResults = (series.data?.results.length ?? 0) + (searches.data?.results.length ?? 0) > 0;
+  const hasResults = (series.data?.results?.length ?? 0) + (searches.data?.results?.length ?? 0) > 0;
   const forms = (
     <Loaded key="forms" query={setup} what="what can be generated">
       {(found) =>
@@ -39,14 +39,14 @@ export function SearchPage() {
     <Fragment key="results">
       <Card title="Captions measured">
         <Loaded query={series} what="captions">
-          {({ results }) =>
+          {({ results = [] }) =>
             results.length === 0 ? <p className="quiet">None yet. Write captions and press “Generate and measure”.</p> : <>{results.map((one, place) => <CounterfactualResult key={one.result_id} result={one} isOpen={place === 0} />)}</>
           }
         </Loaded>
       </Card>
       <Card title="Searches">
         <Loaded query={searches} what="searches">
-          {({ results }) =>
+          {({ results = [] }) =>
             results.length === 0 ? <p className="quiet">None yet. A search writes its own captions and proves which make the classifier fail.</p> : <>{results.map((one, place) => <SearchResult key={one.result_id} result={one} isOpen={place === 0} />)}</>
           }
         </Loaded>

@@ -43,7 +43,7 @@ export function Invitations({ study }: { study: Study }) {
       {(invite.error ?? revoke.error) && <ErrorNote error={invite.error ?? revoke.error} />}
       {invite.data && <NewLink made={invite.data} />}
       <Loaded query={invites} what="the invitations">
-        {({ invites: found }) => (found.length > 0 ? <SortedTable rows={found} columns={columns} rowKey={(row) => row.invite_id} caption="Invitations, newest first" /> : null)}
+        {({ invites: found = [] }) => (found.length > 0 ? <SortedTable rows={found} columns={columns} rowKey={(row) => row.invite_id} caption="Invitations, newest first" /> : null)}
       </Loaded>
     </Card>
   );

@@ -65,7 +65,7 @@ function People({ study }: { study: Study }) {
   return (
     <Card title="People">
       <Loaded query={people} what="the people">
-        {({ people: found }) =>
+        {({ people: found = [] }) =>
           found.length === 0 ? <p className="quiet">Nobody has joined yet.</p> : <SortedTable rows={found} columns={columns} rowKey={(row) => row.person_id} caption="People in this study" />
         }
       </Loaded>

@@ -28,7 +28,7 @@ export function StudiesPage() {
         Invite people to say in their own words where the AI goes wrong. Each works alone; every phrase is kept with its score and the time it took.
       </PageHead>
       <Loaded query={studies} what="the studies">
-        {({ studies: found }) => (
+        {({ studies: found = [] }) => (
           <Card>
             {found.length === 0 ? (
               <p className="quiet">There is no study yet.{mayChange && " Begin one, then send its invitation to people."}</p>

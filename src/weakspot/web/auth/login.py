@@ -1,4 +1,4 @@
-"""The login: tokens, passwords and invitations become sessions; whoever guesses has to wait.
+"""The login: tokens, passwords and invitations become sessions; those who guess have to wait.
 
 Passwords are kept as hashes only. A browser holds a random token, of which the state holds the hash.
 """
@@ -434,7 +434,7 @@ class Login:
 
     Args:
         state: people, invitations and sessions.
-        owner_token: whoever has it is the owner; with an empty one nobody is.
+        owner_token: makes its holder the owner; with an empty one nobody is.
         address: how browsers reach the server.
         is_read_only: whether nobody may change anything.
     """
@@ -479,9 +479,8 @@ class Login:
                 fix="Open the newest address that `weakspot serve` printed.",
             )
         with self._state.writing() as rows:
-            opened = self.sessions.open(rows, the_owner(rows))
-        self._tries.give_back(client)
-        return opened
+            owner = the_owner(rows)
+        return self._let_in(owner, client)
 
     def person_with_owner_token(self, token: str, *, client: str) -> Person:
         """Return the owner, for a script that sends the token with every request; no session is opened.
@@ -526,10 +525,7 @@ class Login:
                 fix="Check both, or ask the owner of the study.",
             )
         self.lockouts.succeeded(key, client)
-        with self._state.writing() as rows:
-            opened = self.sessions.open(rows, person_of_row(row))
-        self._tries.give_back(client)
-        return opened
+        return self._let_in(person_of_row(row), client)
 
     def sign_in_with_invitation(
         self,
@@ -550,10 +546,7 @@ class Login:
         if self.is_read_only:
             raise RefusedError(403, "This server only shows things; nobody can join a study here.")
         person = accept(self._state, token, name=name, login=login, password=password)
-        with self._state.writing() as rows:
-            opened = self.sessions.open(rows, person)
-        self._tries.give_back(client)
-        return opened
+        return self._let_in(person, client)
 
     def invitation(self, token: str, *, client: str) -> InvitationView:
         """Return what an invitation is to.
@@ -565,6 +558,12 @@ class Login:
         found = invitation_with(self._state, token)
         self._tries.give_back(client)
         return found
+
+    def _let_in(self, person: Person, client: str) -> OpenedSession:
+        with self._state.writing() as rows:
+            opened = self.sessions.open(rows, person)
+        self._tries.give_back(client)
+        return opened
 
     def _take_try(self, client: str) -> None:
         wait = self._tries.take(client)

@@ -185,7 +185,7 @@ class RequestChecks:
         self._login = login
         self._requests = Buckets(REQUESTS)
         self._images = Buckets(IMAGES)
-        # Threads of its own: whoever waits for a project to be prepared must not keep others from being recognised.
+        # Threads of its own: requests that wait for a project to be prepared must not keep others from being recognised.
         self._asking = ThreadPoolExecutor(ASKING_AT_ONCE, thread_name_prefix="sign-in")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

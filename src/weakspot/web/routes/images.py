@@ -25,7 +25,7 @@ from weakspot.web.services.images import (
     is_visible,
     nearest_images,
 )
-from weakspot.web.services.repair import RepairsOnSample, repairs_on_sample
+from weakspot.web.services.repair import RepairOnSample, repairs_on_sample
 from weakspot.web.services.samples import (
     SIDES,
     EncodedImage,
@@ -182,11 +182,13 @@ def heat(row: Row, tables: Tables, person: ProjectReader, parts: Parts) -> HeatV
 
 
 @router.get("/samples/{row}/repairs")
-def repairs(row: Row, tables: Tables, person: ProjectReader, parts: Parts) -> RepairsOnSample:
+def repairs(
+    row: Row, tables: Tables, person: ProjectReader, parts: Parts
+) -> dict[str, list[RepairOnSample]]:
     """Return what each repair of the newest run changed for a sample."""
     _refuse_other_tables(parts, tables)
     _refuse_unseen(parts, person, row)
-    return repairs_on_sample(parts.workspace, row)
+    return {"repairs": repairs_on_sample(parts.workspace, row)}
 
 
 @router.get("/samples/{row}")

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 from pydantic import Field, JsonValue
 
-from weakspot.web.jobs import JobsView, JobView
+from weakspot.web.jobs import JobView
 from weakspot.web.server_parts import Owner, Parts, ProjectReader
 from weakspot.web.services.compare import other_models
 from weakspot.web.services.view import View
@@ -39,9 +39,9 @@ def start(asked: StartWork, person: Owner, parts: Parts) -> JobView:
 
 
 @router.get("/jobs")
-def jobs(_person: ProjectReader, parts: Parts) -> JobsView:
+def jobs(_person: ProjectReader, parts: Parts) -> dict[str, list[JobView]]:
     """Return the last works, newest first."""
-    return JobsView(jobs=parts.jobs.newest())
+    return {"jobs": parts.jobs.newest()}
 
 
 @router.get("/jobs/{job_id}")

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Response, UploadFile
 from fastapi import Path as InPath
 
 from weakspot.web.problems import RefusedError
-from weakspot.web.server_parts import ChangingNow, Owner, Parts, ProjectReader
+from weakspot.web.server_parts import ChangingNow, Owner, Parts, ProjectReader, attachment
 from weakspot.web.services.images import ImageQuery, choose_images, find_row, is_visible
 from weakspot.web.services.marks import (
     MarkRemoval,
@@ -47,12 +47,6 @@ FILE: dict[int | str, dict[str, Any]] = {
         "description": "A table, or an archive of the files of the other tool.",
     }
 }
-
-
-class SampleMarks(View):
-    """What people said of one sample, oldest first."""
-
-    marks: list[Mark]
 
 
 class Marked(View):
@@ -100,12 +94,12 @@ def marks(_person: ProjectReader, parts: Parts) -> MarksView:
 @router.get("/sample-ids/{sample_id}/marks")
 def marks_of_sample(
     sample_id: Annotated[str, InPath(max_length=200)], _person: ProjectReader, parts: Parts
-) -> SampleMarks:
-    """Return what people said of a sample."""
+) -> dict[str, list[Mark]]:
+    """Return what people said of a sample, oldest first."""
     row = find_row(parts.workspace, sample_id)
     if row is None or not is_visible(parts.workspace, row):
         raise RefusedError(404, "There is no such sample.")
-    return SampleMarks(marks=list(parts.workspace.shared.marks().of(sample_id)))
+    return {"marks": list(parts.workspace.shared.marks().of(sample_id))}
 
 
 @router.post("/marks")
@@ -160,15 +154,10 @@ def download_marks(tool: MarkTool, person: ProjectReader, parts: Parts) -> Respo
     is_owner = person.role is Role.OWNER
     if tool == "csv":
         text = marks_table(parts.workspace.samples.dataset, book, with_paths=is_owner)
-        return _file(text.encode(), "marks.csv", "text/csv; charset=utf-8")
+        return attachment(text.encode(), "marks.csv", "text/csv; charset=utf-8")
     if not is_owner:
         raise RefusedError(403, "Only an owner may do this.", fix="Download the CSV.")
-    return _file(zip_marks(project, book, tool), f"marks-{tool}.zip", "application/zip")
-
-
-def _file(content: bytes, name: str, kind: str) -> Response:
-    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return Response(content=content, media_type=kind, headers=headers)
+    return attachment(zip_marks(project, book, tool), f"marks-{tool}.zip", "application/zip")
 
 
 @router.post("/uploads/marks")

@@ -8,11 +8,11 @@ from weakspot.web.problems import RefusedError
 from weakspot.web.server_parts import Parts, ProjectReader
 from weakspot.web.services import generate as generation_requests
 from weakspot.web.services.generate import (
-    CounterfactualsView,
+    CounterfactualView,
     GenerationCostView,
     GenerationSetupView,
     PromptView,
-    SearchesView,
+    SearchView,
 )
 from weakspot.web.services.work import MAX_BUDGET
 
@@ -49,15 +49,15 @@ def prompt(
 
 
 @router.get("/counterfactuals")
-def counterfactuals(_person: ProjectReader, parts: Parts) -> CounterfactualsView:
+def counterfactuals(_person: ProjectReader, parts: Parts) -> dict[str, list[CounterfactualView]]:
     """Return what captions did to the classifier."""
-    return generation_requests.kept_counterfactuals(parts.workspace)
+    return {"results": generation_requests.kept_counterfactuals(parts.workspace)}
 
 
 @router.get("/searches")
-def searches(_person: ProjectReader, parts: Parts) -> SearchesView:
+def searches(_person: ProjectReader, parts: Parts) -> dict[str, list[SearchView]]:
     """Return what searches found."""
-    return generation_requests.kept_searches(parts.workspace)
+    return {"results": generation_requests.kept_searches(parts.workspace)}
 
 
 @router.get(

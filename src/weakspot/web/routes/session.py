@@ -66,18 +66,6 @@ class SessionView(View):
     has_images: bool = True
 
 
-class PresenceView(View):
-    """Whether somebody is signed in with this browser."""
-
-    is_present: bool
-
-
-class SignedOutView(View):
-    """That a session is forgotten."""
-
-    is_signed_out: bool
-
-
 @router.get("/health")
 async def health(parts: Parts) -> HealthView:
     """Say how the server is, to anyone; answers also while everything else waits."""
@@ -110,9 +98,9 @@ def invitation(asked: InvitationRequest, login: SignIn, request: Request) -> Inv
 
 
 @router.get("/session/present")
-def present(request: Request) -> PresenceView:
+def present(request: Request) -> dict[str, bool]:
     """Say whether somebody is signed in with this browser; open to anyone, and no refusal if not."""
-    return PresenceView(is_present=request.state.person is not None)
+    return {"is_present": request.state.person is not None}
 
 
 @router.get("/session")
@@ -122,11 +110,13 @@ def session(person: Anyone, parts: Parts, request: Request) -> SessionView:
 
 
 @router.delete("/session")
-def sign_out(_person: Anyone, login: SignIn, request: Request, response: Response) -> SignedOutView:
+def sign_out(
+    _person: Anyone, login: SignIn, request: Request, response: Response
+) -> dict[str, bool]:
     """Sign out; the session is forgotten."""
     login.sessions.close(request.state.session_token)
     response.delete_cookie(login.address.cookie_name, path=login.address.cookie_path)
-    return SignedOutView(is_signed_out=True)
+    return {"is_signed_out": True}
 
 
 def _open(login: Login, entry: SignInRequest, client: str) -> OpenedSession:

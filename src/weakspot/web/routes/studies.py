@@ -16,6 +16,7 @@ from weakspot.web.server_parts import (
     Parts,
     ProjectReader,
     ServerParts,
+    attachment,
 )
 from weakspot.web.services.classes import class_list
 from weakspot.web.services.studies import (
@@ -63,7 +64,6 @@ from weakspot.web.state.studies import (
 router = APIRouter(prefix="/api", tags=["studies"])
 
 N_CLASSES = 4
-TABLE_FILE, TIMINGS_FILE = "study.csv", "timings.csv"
 StudyId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 InviteId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 
@@ -123,12 +123,6 @@ class RepairsRequest(View):
     is_every: bool = False
 
 
-class StudiesView(View):
-    """Studies, newest first."""
-
-    studies: list[StudyView]
-
-
 class OwnProgress(View):
     """How far whoever asks is in a study.
 
@@ -149,22 +143,10 @@ class OwnProgress(View):
     has_answered: bool
 
 
-class InvitesView(View):
-    """Invitations, newest first."""
-
-    invites: list[InviteView]
-
-
-class ParticipantsView(View):
-    """Who takes part, in the order they came."""
-
-    people: list[Participant]
-
-
 @router.get("/studies")
-def studies(person: Anyone, parts: Parts) -> StudiesView:
+def studies(person: Anyone, parts: Parts) -> dict[str, list[StudyView]]:
     """Return the studies that somebody may see, newest first."""
-    return StudiesView(studies=studies_for(parts.state, person))
+    return {"studies": studies_for(parts.state, person)}
 
 
 @router.post("/studies")
@@ -222,9 +204,9 @@ def reopen(study_id: StudyId, person: Owner, parts: Parts, changing: ChangingNow
 
 
 @router.get("/studies/{study_id}/invites")
-def invites(study_id: StudyId, person: Owner, parts: Parts) -> InvitesView:
+def invites(study_id: StudyId, person: Owner, parts: Parts) -> dict[str, list[InviteView]]:
     """Return the invitations into a study, newest first."""
-    return InvitesView(invites=invites_of(parts.state, person, study_id))
+    return {"invites": invites_of(parts.state, person, study_id)}
 
 
 @router.post("/studies/{study_id}/invites")
@@ -243,9 +225,9 @@ def revoke(study_id: StudyId, invite_id: InviteId, person: Owner, parts: Parts) 
 
 
 @router.get("/studies/{study_id}/people")
-def people(study_id: StudyId, person: ProjectReader, parts: Parts) -> ParticipantsView:
-    """Return who takes part, with their time and best scores."""
-    return ParticipantsView(people=participants(parts.state, person, study_id))
+def people(study_id: StudyId, person: ProjectReader, parts: Parts) -> dict[str, list[Participant]]:
+    """Return who takes part, in the order they came, with their time and best scores."""
+    return {"people": participants(parts.state, person, study_id)}
 
 
 @router.post("/studies/{study_id}/activity")
@@ -289,9 +271,8 @@ def attention(
 )
 def timings(study_id: StudyId, person: ProjectReader, parts: Parts) -> Response:
     """Return every stretch of time at work: who, on which class, when, for how long."""
-    headers = {"Content-Disposition": f'attachment; filename="{TIMINGS_FILE}"'}
     rows = stretches(parts.state, person, study_id)
-    return Response(timings_csv(rows), media_type="text/csv", headers=headers)
+    return attachment(timings_csv(rows), "timings.csv", "text/csv")
 
 
 @router.get("/studies/{study_id}/table")
@@ -307,10 +288,7 @@ def table(study_id: StudyId, person: ProjectReader, parts: Parts) -> StudyTable:
 )
 def table_file(study_id: StudyId, person: ProjectReader, parts: Parts) -> Response:
     """Return the same as a file."""
-    headers = {"Content-Disposition": f'attachment; filename="{TABLE_FILE}"'}
-    return Response(
-        table_csv(_table(parts, person, study_id)), media_type="text/csv", headers=headers
-    )
+    return attachment(table_csv(_table(parts, person, study_id)), "study.csv", "text/csv")
 
 
 @router.post("/studies/{study_id}/repairs")

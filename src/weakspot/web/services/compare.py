@@ -128,15 +128,7 @@ def slice_comparison(workspace: Workspace, slice_id: str, other: str) -> SliceCo
         DataError: if there is no such project, it was not compared yet, or the slice took no part.
     """
     own = workspace.project.folder.resolve().name
-    if other not in {folder.resolve().name for folder in workspace.others}:
-        raise DataError(
-            "There is no such project to compare with.",
-            given=other,
-            fix="Start `weakspot serve` with --compare.",
-        )
-    comparison = comparison_with(workspace.project.store, other)
-    if comparison is None:
-        raise DataError("The two were not compared yet.", given=other, fix="Compare them first.")
+    comparison = _comparison(workspace, other)
     on = {one.model: one for one in comparison.slices if one.slice_id == slice_id}
     pair = next(
         (
@@ -153,6 +145,27 @@ def slice_comparison(workspace: Workspace, slice_id: str, other: str) -> SliceCo
             fix="Compare again if it was confirmed since.",
         )
     return _compare(on[own], on[other], pair if pair.first == own else _turn(pair))
+
+
+def _comparison(workspace: Workspace, other: str) -> Comparison:
+    if other not in {folder.resolve().name for folder in workspace.others}:
+        raise _unknown(other)
+    found = comparison_with(workspace.project.store, other)
+    if found is None:
+        raise _not_compared(other)
+    return found
+
+
+def _unknown(other: str) -> DataError:
+    return DataError(
+        "There is no such project to compare with.",
+        given=other,
+        fix="Start `weakspot serve` with --compare.",
+    )
+
+
+def _not_compared(other: str) -> DataError:
+    return DataError("The two were not compared yet.", given=other, fix="Compare them first.")
 
 
 def remember_places(store: ProjectStore, places: Mapping[str, Path]) -> None:
@@ -174,11 +187,7 @@ def place_of(store: ProjectStore, name: str) -> Path:
     path = store.data / FOLDER / PLACES
     found = atomic.read_json(path).get(name) if path.exists() else None
     if not isinstance(found, str):
-        raise DataError(
-            "There is no such project to compare with.",
-            given=name,
-            fix="Start `weakspot serve` with --compare.",
-        )
+        raise _unknown(name)
     return Path(found)
 
 
@@ -535,17 +544,9 @@ def two_models(workspace: Workspace, other: str) -> TwoModels:
     Raises:
         DataError: if there is no such project, or the two were not compared yet.
     """
-    if other not in {folder.resolve().name for folder in workspace.others}:
-        raise DataError(
-            "There is no such project to compare with.",
-            given=other,
-            fix="Start `weakspot serve` with --compare.",
-        )
-    store = workspace.project.store
-    found = comparison_with(store, other)
-    columns = _read(_path(store, other))
-    if found is None or columns is None:
-        raise DataError("The two were not compared yet.", given=other, fix="Compare them first.")
+    found, columns = _comparison(workspace, other), _read(_path(workspace.project.store, other))
+    if columns is None:
+        raise _not_compared(other)
     own_failed, other_failed = columns[OWN], columns[OTHER]
     parts = {
         "both": own_failed & other_failed,
@@ -564,7 +565,7 @@ def two_models(workspace: Workspace, other: str) -> TwoModels:
         parts=tuple(
             _failure_part(workspace, which, inside, columns) for which, inside in parts.items()
         ),
-        slices=_slices(workspace, other),
+        slices=_slices(workspace, found, other),
         notes=found.notes,
     )
 
@@ -594,13 +595,10 @@ def _visible_rows(workspace: Workspace, wanted: Mapping[str, str]) -> dict[str, 
     return {one: row for one, row in zip(ids, seen.rows.tolist(), strict=True) if one in wanted}
 
 
-def _slices(workspace: Workspace, other: str) -> tuple[ComparedSlice, ...]:
-    found = comparison_with(workspace.project.store, other)
+def _slices(workspace: Workspace, found: Comparison, other: str) -> tuple[ComparedSlice, ...]:
     own = workspace.project.folder.resolve().name
-    titles = {} if found is None else {one.slice_id: one.title for one in found.slices}
-    owners = set() if found is None else {
-        one.slice_id for one in found.differences if {one.first, one.second} == {own, other}
-    }  # fmt: skip
+    titles = {one.slice_id: one.title for one in found.slices}
+    owners = {one.slice_id for one in found.differences if {one.first, one.second} == {own, other}}
     compared = [
         ComparedSlice(
             slice_id=slice_id,

@@ -164,14 +164,6 @@ def keep_search(store: ProjectStore, record: SearchRecord) -> SearchView:
     return view
 
 
-def counterfactuals(store: ProjectStore) -> list[CounterfactualView]:
-    return _kept(store, "counterfactuals", CounterfactualView)
-
-
-def searches(store: ProjectStore) -> list[SearchView]:
-    return _kept(store, "searches", SearchView)
-
-
 def _kept(store: ProjectStore, kind: Kind, model: type[Result]) -> list[Result]:
     """Return results of a kind, newest first; files of another version of the program are left out."""
     found = []
@@ -293,18 +285,6 @@ class PromptView(View):
     refusal: str
 
 
-class CounterfactualsView(View):
-    """All series that were kept, newest first."""
-
-    results: tuple[CounterfactualView, ...]
-
-
-class SearchesView(View):
-    """All searches that were kept, newest first."""
-
-    results: tuple[SearchView, ...]
-
-
 def setup(workspace: Workspace) -> GenerationSetupView:
     settings = workspace.project.settings
     generator, why_not = _generator(workspace)
@@ -363,12 +343,14 @@ def prompt_of(workspace: Workspace, class_name: str, caption: str) -> PromptView
     return PromptView(prompt=prompt, refusal="")
 
 
-def kept_counterfactuals(workspace: Workspace) -> CounterfactualsView:
-    return CounterfactualsView(results=tuple(counterfactuals(workspace.project.store)))
+def kept_counterfactuals(workspace: Workspace) -> list[CounterfactualView]:
+    """Return all series that were kept, newest first."""
+    return _kept(workspace.project.store, "counterfactuals", CounterfactualView)
 
 
-def kept_searches(workspace: Workspace) -> SearchesView:
-    return SearchesView(results=tuple(searches(workspace.project.store)))
+def kept_searches(workspace: Workspace) -> list[SearchView]:
+    """Return all searches that were kept, newest first."""
+    return _kept(workspace.project.store, "searches", SearchView)
 
 
 def generated_image(workspace: Workspace, digest: str, *, side: int) -> bytes | None:

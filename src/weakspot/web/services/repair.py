@@ -673,15 +673,9 @@ class RepairOnSample(View):
     is_failure: bool | None
 
 
-class RepairsOnSample(View):
-    """All repairs of the newest run on one sample, the one in use first; none where a layer cannot be used."""
-
-    repairs: tuple[RepairOnSample, ...]
-
-
-def repairs_on_sample(workspace: Workspace, row: int) -> RepairsOnSample:
+def repairs_on_sample(workspace: Workspace, row: int) -> list[RepairOnSample]:
+    """Return all repairs of the newest run on one sample, the one in use first; none where a layer cannot be used."""
     record = workspace.record()
-    nothing = RepairsOnSample(repairs=())
     samples = workspace.samples
     here = np.array([row])
     if (
@@ -690,9 +684,9 @@ def repairs_on_sample(workspace: Workspace, row: int) -> RepairsOnSample:
         or FEATURES not in samples.spaces
         or not bool(samples.has_embeddings(FEATURES, here)[0])
     ):
-        return nothing
+        return []
     found = [_on_sample(workspace, record, row, *layer) for layer in _layers(workspace, record)]
-    return RepairsOnSample(repairs=tuple(one for one in found if one is not None))
+    return [one for one in found if one is not None]
 
 
 def _layers(workspace: Workspace, record: RunRecord) -> list[tuple[str, str, str, Path]]:

@@ -13,6 +13,6 @@ def run_migrations() -> None:
         context.run_migrations()
 
 
-# Whoever only reads this file, for example to look for examples in it, has no database to migrate.
+# A program that only reads this file, for example to look for examples in it, has no database to migrate.
 if hasattr(context, "config"):
     run_migrations()

@@ -255,7 +255,7 @@ def may_see(person: Person, study_id: str) -> bool:
 
 
 def require_class(state: StateStore, person: Person, study_id: str | None, title: str) -> None:
-    """Refuse whoever has no business with a class.
+    """Refuse a person who has no business with a class.
 
     Owners work on every class, inside an existing study or outside of all. Viewers look at every class. Annotators work on the
     classes of the study that invited them, while it is open.

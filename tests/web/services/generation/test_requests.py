@@ -7,7 +7,7 @@ from weakspot.core.errors import DataError, RefusedPromptError
 from weakspot.core.roles import Cost
 from weakspot.project.project import Project
 from weakspot.testing.fakes import PlantedImageGenerator
-from weakspot.web.services import generate as generation_requests
+from weakspot.web.services import generate
 from weakspot.web.services.workspace import Workspace
 
 
@@ -18,11 +18,8 @@ class Charging(PlantedImageGenerator):
     price: float | None = 0.02
 
     def cost_of(self, n_images):
-        return (
-            None
-            if self.price is None
-            else Cost(amount=self.price * n_images, currency="EUR", basis="0.02 EUR an image")
-        )
+        amount = None if self.price is None else self.price * n_images
+        return amount and Cost(amount=amount, currency="EUR", basis="0.02 EUR an image")
 
     def check_prompt(self, prompt):
         if "wet" in prompt or "xqzv" in prompt:
@@ -42,47 +39,37 @@ def workspace(folder):
 
 
 def _with(monkeypatch, generator):
-    monkeypatch.setattr(
-        generation_requests, "build_generator", lambda *_args, **_options: generator
-    )
+    monkeypatch.setattr(generate, "build_generator", lambda *_args, **_options: generator)
 
 
 def test_setup__generator_that_takes_any_words(workspace):
-    found = generation_requests.setup(workspace)
+    found = generate.setup(workspace)
     assert set(found.class_names) == {"disc", "square", "triangle", "star"}
-    assert (found.generator, found.why_not, found.can_say, found.is_charged) == (
-        "planted",
-        "",
-        "",
-        False,
-    )
-    assert generation_requests.cost(workspace, 100).words == "They cost nothing."
+    assert (found.generator, found.why_not, found.can_say) == ("planted", "", "")
+    assert not found.is_charged
+    assert generate.cost(workspace, 100).words == "They cost nothing."
 
 
 def test_setup__generator_that_knows_what_it_can_draw__says_so(workspace, monkeypatch):
     _with(monkeypatch, Charging())
-    found = generation_requests.setup(workspace)
+    found = generate.setup(workspace)
     assert found.is_charged
     assert found.can_say == "Say only dry things."
-    assert (
-        generation_requests.prompt_of(workspace, "disc", "wet").refusal
-        == "Nothing wet can be generated."
-    )
-    assert generation_requests.prompt_of(
-        workspace, "disc", "green"
-    ) == generation_requests.PromptView(prompt="a photo of a green disc", refusal="")
+    wet, green = (generate.prompt_of(workspace, "disc", caption) for caption in ("wet", "green"))
+    assert wet.refusal == "Nothing wet can be generated."
+    assert (green.prompt, green.refusal) == ("a photo of a green disc", "")
 
 
 def test_cost__charged__amount_before_anything_is_drawn(workspace, monkeypatch):
     _with(monkeypatch, Charging())
-    found = generation_requests.cost(workspace, 100)
+    found = generate.cost(workspace, 100)
     assert (found.is_charged, found.amount, found.currency) == (True, 2.0, "EUR")
     assert "up to 2.00 EUR" in found.words
 
 
 def test_cost__price_not_known__says_so(workspace, monkeypatch):
     _with(monkeypatch, Charging(price=None))
-    assert generation_requests.cost(workspace, 100).amount is None
+    assert generate.cost(workspace, 100).amount is None
 
 
 def test_setup__no_generator__says_why(folder):
@@ -91,17 +78,17 @@ def test_setup__no_generator__says_why(folder):
         update={"generator": project.settings.generator.model_copy(update={"name": ""})}
     )
     workspace = Workspace(Project(folder, settings))
-    assert "No image generator is configured." in generation_requests.setup(workspace).why_not
-    assert "No image generator" in generation_requests.prompt_of(workspace, "disc", "green").refusal
+    assert "No image generator is configured." in generate.setup(workspace).why_not
+    assert "No image generator" in generate.prompt_of(workspace, "disc", "green").refusal
 
 
 def test_setup__predictions_only__says_why(folder):
     workspace = Workspace(Project.open(folder))
     prepared = workspace.prepared
     object.__setattr__(prepared, "classifier", None)
-    assert "only predictions" in generation_requests.setup(workspace).why_not
+    assert "only predictions" in generate.setup(workspace).why_not
 
 
 def test_prompt_of__unknown_class__refused(workspace):
     with pytest.raises(DataError, match="no class"):
-        generation_requests.prompt_of(workspace, "hexagon", "green")
+        generate.prompt_of(workspace, "hexagon", "green")

@@ -6,12 +6,8 @@ from tests.build import planted_project
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.run import no_stage_progress
 from weakspot.project.project import Project
-from weakspot.web.services import generate as generation_requests
-from weakspot.web.services import generate as generation_results
-from weakspot.web.services.generate import (
-    counterfactual,
-    search,
-)
+from weakspot.web.services import generate
+from weakspot.web.services.generate import counterfactual, search
 from weakspot.web.services.work import do_work
 from weakspot.web.services.workspace import Workspace
 
@@ -35,7 +31,7 @@ def workspace(generated_folder, tmp_path):
 
 
 def test_counterfactual__kept_with_control_and_images(workspace):
-    (kept,) = generation_requests.kept_counterfactuals(workspace).results
+    (kept,) = generate.kept_counterfactuals(workspace)
     assert kept.class_name == "disc"
     assert [rate.caption for rate in kept.rates] == ["green", "in the dark"]
     green = kept.rates[0]
@@ -45,26 +41,24 @@ def test_counterfactual__kept_with_control_and_images(workspace):
     assert green.images
     failed = sum(one.fails for one in green.images)
     assert failed == green.share.count
-    content = generation_requests.generated_image(workspace, green.images[0].digest, side=64)
+    content = generate.generated_image(workspace, green.images[0].digest, side=64)
     assert content is not None
     assert content.startswith(b"\xff\xd8")
 
 
 def test_search__kept_with_every_caption(workspace):
-    (kept,) = generation_requests.kept_searches(workspace).results
+    (kept,) = generate.kept_searches(workspace)
     assert kept.class_name == "disc"
     assert kept.n_images <= 200
     assert kept.trials[0].caption == "it is green."
     assert kept.trials[0].phrase == "green"
     assert kept.headline.startswith("Images of “")
-    assert all(
-        generation_requests.generated_image(workspace, digest, side=64)
-        for digest in kept.baseline.digests
-    )
+    digests = kept.baseline.digests
+    assert all(generate.generated_image(workspace, digest, side=64) for digest in digests)
 
 
 def test_counterfactual__asked_again__takes_the_place_of_the_first(workspace):
-    (before,) = generation_requests.kept_counterfactuals(workspace).results
+    (before,) = generate.kept_counterfactuals(workspace)
     told = []
     result = counterfactual(
         workspace.project,
@@ -73,7 +67,7 @@ def test_counterfactual__asked_again__takes_the_place_of_the_first(workspace):
         captions=("green", "in the dark"),
         n_each=16,
     )
-    (after,) = generation_requests.kept_counterfactuals(workspace).results
+    (after,) = generate.kept_counterfactuals(workspace)
     assert result["result_id"] == before.result_id == after.result_id
     assert after.rates == before.rates
     assert "draw" in told
@@ -86,42 +80,40 @@ def test_counterfactual__unknown_class__says_so(workspace):
         )
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
+def test_counterfactual__bad_arguments__refused_before_anything_is_drawn(workspace):
+    disc = {"class_name": "disc"}
+    for given in (
         {},
-        {"class_name": "disc", "captions": []},
-        {"class_name": "disc", "captions": ["x"], "n_each": 0},
         {"path": "/"},
-    ],
-)
-def test_counterfactual__bad_arguments__refused_before_anything_is_drawn(workspace, given):
-    with pytest.raises(ConfigError):
-        do_work("counterfactual", workspace.project, given, no_stage_progress)
+        disc | {"captions": []},
+        disc | {"captions": ["x"], "n_each": 0},
+    ):
+        with pytest.raises(ConfigError):
+            do_work("counterfactual", workspace.project, given, no_stage_progress)
 
 
 def test_kept__damaged_file__is_left_out(workspace):
-    folder = workspace.project.store.data / generation_results.FOLDER / "counterfactuals"
+    folder = workspace.project.store.data / generate.FOLDER / "counterfactuals"
     (folder / "damaged.json").write_text('{"result_id": 1')
-    assert len(generation_requests.kept_counterfactuals(workspace).results) == 1
+    assert len(generate.kept_counterfactuals(workspace)) == 1
 
 
 def test_keep__many_results__the_oldest_are_forgotten(workspace, monkeypatch):
-    monkeypatch.setattr(generation_results, "MAX_KEPT", 1)
+    monkeypatch.setattr(generate, "MAX_KEPT", 1)
     counterfactual(
         workspace.project, no_stage_progress, class_name="disc", captions=("green",), n_each=16
     )
-    (kept,) = generation_requests.kept_counterfactuals(workspace).results
+    (kept,) = generate.kept_counterfactuals(workspace)
     assert [rate.caption for rate in kept.rates] == ["green"]
 
 
-@pytest.mark.parametrize("digest", ["", "../../weakspot.toml", "0" * 64, "A" * 64, "0" * 63 + "/"])
-def test_drawn_image__no_such_content__nothing(workspace, digest):
-    assert generation_requests.generated_image(workspace, digest, side=64) is None
+def test_drawn_image__no_such_content__nothing(workspace):
+    for digest in ("", "../../weakspot.toml", "0" * 64, "A" * 64, "0" * 63 + "/"):
+        assert generate.generated_image(workspace, digest, side=64) is None
 
 
 def test_drawn_image__file_with_other_content__nothing(workspace):
     path = workspace.project.store.generated / "images" / "00" / ("0" * 64 + ".png")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"secret")
-    assert generation_requests.generated_image(workspace, "0" * 64, side=64) is None
+    assert generate.generated_image(workspace, "0" * 64, side=64) is None

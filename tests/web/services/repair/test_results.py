@@ -31,6 +31,35 @@ from weakspot.web.services.slice_editing import rename
 from weakspot.web.services.slices import slice_page
 from weakspot.web.services.workspace import Workspace
 
+HANDED_BACK = [
+    "repaired_head.safetensors",
+    "repaired_model.zip",
+    "plan.json",
+    "training_weights.csv",
+    "README.txt",
+]
+FOR_TABLES = [
+    "to_collect.csv",
+    "how_many.csv",
+    "training_weights.csv",
+    "weights.zip",
+    "plan.json",
+    "to_label.csv",
+]
+
+
+@pytest.fixture
+def project(fruit_folder, tmp_path) -> Project:
+    """A copy of the demo that a test may change."""
+    return Project.open(Path(shutil.copytree(fruit_folder, tmp_path / "fruit")))
+
+
+def _read(workspace: Workspace, name: DownloadName) -> bytes:
+    stream, size = open_download(workspace, name)
+    content = b"".join(chunks(stream))
+    assert len(content) == size
+    return content
+
 
 @pytest.fixture(scope="module")
 def repaired(fruit_folder, tmp_path_factory) -> Workspace:
@@ -58,14 +87,12 @@ def test_repair_options__fruit__slices_and_strategies_with_reasons(fruit_folder)
     assert (shown.why_not, shown.n_pool, "random choice" in shown.baselines) == ("", 0, True)
 
 
-def test_repair_options__nothing_confirmed__says_so(fruit_folder, tmp_path):
-    project = Project.open(Path(shutil.copytree(fruit_folder, tmp_path / "fruit")))
+def test_repair_options__nothing_confirmed__says_so(project):
     project.store.runs.save(project.run_record().model_copy(update={"evidence": ()}))
     assert "nothing to repair" in repair_options(Workspace(project)).why_not
 
 
-def test_repair_options__only_a_class_fails__it_can_be_repaired(fruit_folder, tmp_path):
-    project = Project.open(Path(shutil.copytree(fruit_folder, tmp_path / "fruit")))
+def test_repair_options__only_a_class_fails__it_can_be_repaired(project):
     finding = ClassFinding(
         kind=ClassFindingKind.WHOLE,
         class_name="apple",
@@ -110,25 +137,14 @@ def test_repair_results__nothing_repaired__empty(fruit_folder):
 
 def test_downloads__repaired__head_plan_and_model_can_be_read(repaired):
     listed = {file.name: file for file in downloads(repaired).files}
-    assert {
-        DownloadName.HEAD,
-        DownloadName.PLAN,
-        DownloadName.MODEL,
-        DownloadName.WEIGHTS,
-        DownloadName.README,
-    } <= set(listed)
-    head = b"".join(chunks(open_download(repaired, DownloadName.HEAD)[0]))
-    assert len(head) == listed[DownloadName.HEAD].size
-    model, size = open_download(repaired, DownloadName.MODEL)
-    content = b"".join(chunks(model))
-    assert len(content) == size
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+    assert set(map(DownloadName, HANDED_BACK)) <= set(listed)
+    assert len(_read(repaired, DownloadName.HEAD)) == listed[DownloadName.HEAD].size
+    with zipfile.ZipFile(io.BytesIO(_read(repaired, DownloadName.MODEL))) as archive:
         assert archive.testzip() is None
         assert archive.namelist() == ["fruit_repaired.onnx"]
 
 
-def test_downloads__plain_repair_of_the_command_line__head_alone(fruit_folder, tmp_path):
-    project = Project.open(Path(shutil.copytree(fruit_folder, tmp_path / "fruit")))
+def test_downloads__plain_repair_of_the_command_line__head_alone(project):
     project.repair()
     workspace = Workspace(project)
     assert [file.name for file in downloads(workspace).files] == [DownloadName.HEAD]
@@ -136,19 +152,13 @@ def test_downloads__plain_repair_of_the_command_line__head_alone(fruit_folder, t
         open_download(workspace, DownloadName.PLAN)
 
 
-def test_repair__twice_then_renamed__both_are_kept_and_can_be_gone_back_to(fruit_folder, tmp_path):
-    project = Project.open(Path(shutil.copytree(fruit_folder, tmp_path / "fruit")))
+def test_repair__twice_then_renamed__both_are_kept_and_can_be_gone_back_to(project):
     found = project.run_record().published()[0][0]
-    contents = []
+    contents, names = [], (DownloadName.HEAD, DownloadName.PLAN)
     for strategy in ("slice-balanced", "plain"):
         loop.repair(Project.open(project.folder), no_stage_progress, strategy=strategy)
         workspace = Workspace(Project.open(project.folder))
-        contents.append(
-            [
-                b"".join(chunks(open_download(workspace, name)[0]))
-                for name in (DownloadName.HEAD, DownloadName.PLAN)
-            ]
-        )
+        contents.append([_read(workspace, name) for name in names])
     assert contents[0] != contents[1]
     record = workspace.project.run_record()
     rename(workspace, record.run_id, found.slice_id, words="unripe ones", by="Ada")
@@ -165,8 +175,7 @@ def test_repair__twice_then_renamed__both_are_kept_and_can_be_gone_back_to(fruit
     _check_changed(workspace)
     assert back.repairs[0].section.strategy == "slice-balanced"
     assert [one.is_current for one in back.kept] == [False, True]
-    for name, content in zip((DownloadName.HEAD, DownloadName.PLAN), contents[0], strict=True):
-        assert b"".join(chunks(open_download(workspace, name)[0])) == content
+    assert [_read(workspace, name) for name in names] == contents[0]
 
 
 def _check_changed(workspace: Workspace) -> None:
@@ -181,8 +190,7 @@ def _check_changed(workspace: Workspace) -> None:
     assert not any(image.is_failure for image in shown.broken)
 
 
-def test_downloads__link_in_the_place_of_a_file__is_not_followed(fruit_folder, tmp_path):
-    project = Project.open(Path(shutil.copytree(fruit_folder, tmp_path / "fruit")))
+def test_downloads__link_in_the_place_of_a_file__is_not_followed(project):
     record = project.repair()
     head = project.store.runs.folder / record.run_id / "repaired_head.safetensors"
     head.unlink()
@@ -207,40 +215,26 @@ def test_repair__table_without_images__offers_files_instead_of_a_dead_end(tmp_pa
     assert shown.note == ""
     assert "“dog: rain” fails on" in shown.repairs[0].section.sentences[0]
     names = {one.name for one in downloads(workspace).files}
-    assert {
-        DownloadName.COLLECT,
-        DownloadName.NEEDS,
-        DownloadName.WEIGHTS,
-        DownloadName.MORE_WEIGHTS,
-        DownloadName.PLAN,
-        DownloadName.LABELS,
-    } <= names
+    assert set(map(DownloadName, FOR_TABLES)) <= names
     assert not {DownloadName.HEAD, DownloadName.MODEL} & names
-    listed = b"".join(chunks(open_download(workspace, DownloadName.COLLECT)[0])).decode()
+    listed = _read(workspace, DownloadName.COLLECT).decode()
     assert listed.startswith("slice_id,slice,rank,sample_id,")
-    packed = b"".join(chunks(open_download(workspace, DownloadName.MORE_WEIGHTS)[0]))
-    with zipfile.ZipFile(io.BytesIO(packed)) as archive:
+    with zipfile.ZipFile(io.BytesIO(_read(workspace, DownloadName.MORE_WEIGHTS))) as archive:
         assert "just-train-twice/training_weights.csv" in archive.namelist()
 
 
 def test_repair_results__a_slice_made_worse_comes_before_all_else(repaired):
     record = repaired.project.run_record()
-    arms = tuple(
-        arm.model_copy(
-            update={
-                "changes": tuple(
-                    one.model_copy(
-                        update={"right_after": one.right_before - 1, "gained": 0, "lost": 1}
-                    )
-                    if one.kind is GroupKind.SLICE
-                    else one
-                    for one in arm.changes
-                )
-            }
-        )
-        for arm in record.repairs[0].arms
-    )
-    worse = record.repairs[0].model_copy(update={"arms": arms})
+    arms = []
+    for arm in record.repairs[0].arms:
+        changes = [
+            one.model_copy(update={"right_after": one.right_before - 1, "gained": 0, "lost": 1})
+            if one.kind is GroupKind.SLICE
+            else one
+            for one in arm.changes
+        ]
+        arms.append(arm.model_copy(update={"changes": tuple(changes)}))
+    worse = record.repairs[0].model_copy(update={"arms": tuple(arms)})
     shown = results_of(record.model_copy(update={"repairs": (worse,)})).repairs[0]
     assert shown.worse[0].startswith("Do not use this repair")
     assert not any("Do not use" in one for one in shown.section.sentences)

@@ -24,7 +24,7 @@ def test_repairs_on_sample__repaired_twice__both_are_told_and_agree_with_the_pag
     changed = changed_images(repaired)
     assert changed.right_now
     for image in changed.right_now[:3]:
-        current, earlier = repairs_on_sample(repaired, image.row).repairs
+        current, earlier = repairs_on_sample(repaired, image.row)
         assert (current.was_failure, current.is_failure) == (True, False)
         assert (current.is_current, earlier.is_current) == (True, False)
         assert current.answer == image.label
@@ -33,4 +33,4 @@ def test_repairs_on_sample__repaired_twice__both_are_told_and_agree_with_the_pag
 
 
 def test_repairs_on_sample__nothing_repaired__none(world_workspace):
-    assert repairs_on_sample(world_workspace, 0).repairs == ()
+    assert repairs_on_sample(world_workspace, 0) == []
