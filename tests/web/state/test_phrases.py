@@ -59,17 +59,13 @@ def test_keep_phrase__closed_study__is_refused_also_for_the_owner(state, study, 
 def test_keep_phrase__many_threads__keep_everything(state, study, somebody):
     people = [somebody(f"Person {number}") for number in range(8)]
 
-    def talk(person):
+    def talk(place: int) -> None:
         for number in range(10):
-            keep_phrase(
-                state,
-                person,
-                PhraseFigures(**{**SAID, "phrase": f"{person.name} {number}"}),
-                study_id=study.study_id,
-            )
-            report_activity(state, person, study.study_id, seconds=1)
+            said = _said(phrase=f"{people[place].name} {number}")
+            keep_phrase(state, people[place], said, study_id=study.study_id)
+            report_activity(state, people[place], study.study_id, seconds=1)
 
-    at_once(8, lambda number: talk(people[number]))
+    at_once(8, talk)
     owner = somebody("Owner", Role.OWNER)
     kept = [one.phrase for _, one in study_phrases(state, owner, study.study_id)]
     assert sorted(kept) == sorted(f"{one.name} {number}" for one in people for number in range(10))

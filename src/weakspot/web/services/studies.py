@@ -87,8 +87,8 @@ class RepairFigures(View):
         given: what it did to groups that are the same for everybody; null if the study has none.
     """
 
-    worst_before: float | None
-    worst_after: float | None
+    worst_before: float | None = None
+    worst_after: float | None = None
     note: str = ""
     given: "GivenFigures | None" = None
 
@@ -430,15 +430,10 @@ def _figures(workspace: Workspace, bench: RepairBench, triple: Triple) -> Repair
         own = replace(bench, slices=(_slice(workspace, triple),))
         arm = own.arm(STRATEGY, own.selection(STRATEGY), is_baseline=False)
     except (DataError, ModelError, NotEnoughDataError, UnavailableError) as error:
-        return RepairFigures(worst_before=None, worst_after=None, note=error.what)
+        return RepairFigures(note=error.what)
     given = None if arm.given is None else _given(arm.given)
     if arm.spread is None:
-        return RepairFigures(
-            worst_before=None,
-            worst_after=None,
-            note="There are fewer than two groups to compare.",
-            given=given,
-        )
+        return RepairFigures(note="There are fewer than two groups to compare.", given=given)
     return RepairFigures(
         worst_before=arm.spread.worst_before, worst_after=arm.spread.worst_after, given=given
     )
