@@ -6,9 +6,9 @@ import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from itertools import islice
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field
 
@@ -41,12 +41,8 @@ MAX_LISTED = 500
 MAX_LOOKED_AT = 20_000
 
 
-class PlaceKind(StrEnum):
-    """What lies at a place, as far as its name tells."""
-
-    FOLDER = "folder"
-    DATA = "data"
-    MODEL = "model"
+PlaceKind = Literal["folder", "data", "model"]
+"""What lies at a place, as far as its name tells."""
 
 
 class Place(View):
@@ -137,7 +133,7 @@ class AllowedPlaces:
         places = [
             Place(name=one.name, path=one.path, kind=kind) for one, kind in seen if kind is not None
         ]
-        places.sort(key=lambda place: place.kind is not PlaceKind.FOLDER)
+        places.sort(key=lambda place: place.kind != "folder")
         above = folder.parent
         may_rise = any(above.is_relative_to(root.resolve()) for root in self.roots)
         return PlaceList(
@@ -153,12 +149,12 @@ def _kind_of(entry: "os.DirEntry[str]") -> PlaceKind | None:
     name = entry.name.lower()
     try:
         if entry.is_dir():
-            return PlaceKind.FOLDER
+            return "folder"
     except OSError:
         return None
     if name.endswith((*TABLE_EXTENSIONS, *TAR_EXTENSIONS, *SHARD_EXTENSIONS)):
-        return PlaceKind.DATA
-    return PlaceKind.MODEL if name.endswith(tuple(BY_SUFFIX)) else None
+        return "data"
+    return "model" if name.endswith(tuple(BY_SUFFIX)) else None
 
 
 N_IMAGES = 24

@@ -10,8 +10,10 @@ def test_allow__below__whole_path(places, given):
     assert places.allow(str(given / "answers.csv")) == (given / "answers.csv").resolve()
 
 
-@pytest.mark.parametrize("path", ["..", "/etc/passwd", "photos/../../x", "/", "~root"])
-def test_allow__elsewhere_or_not_there__refused(places, path):
+@pytest.mark.parametrize(
+    "path", ["..", "/etc/passwd", "photos/../../x", "/", "~root", "\0", "a" * 5000]
+)
+def test_allow__elsewhere_not_there_or_no_path__refused(places, path):
     with pytest.raises(ConfigError):
         places.allow(path)
 
@@ -32,15 +34,9 @@ def test_allow__elsewhere__does_not_say_whether_it_is_there(places):
     assert said[0] == said[1]
 
 
-@pytest.mark.parametrize("path", ["\0", "a" * 5000])
-def test_allow__no_path__said(places, path):
-    with pytest.raises(ConfigError):
-        places.allow(path)
-
-
 def test_list_folder__folders_first_then_data_and_models(places, given):
     found = places.list_folder("")
-    shown = [(place.name, place.kind.value) for place in found.places]
+    shown = [(place.name, place.kind) for place in found.places]
     assert shown == [("photos", "folder"), ("answers.csv", "data"), ("model.onnx", "model")]
     assert (found.above, found.n_images, found.is_whole) == (None, 0, True)
     inner = places.list_folder("photos/cat")
