@@ -19,8 +19,8 @@ def ask(planted_project):
     )
 
 
-def test_ask__old_name__prints_both_halves_and_the_count(ask):
-    result = ask("hypothesis", "--class", "disc", "green", "dark")
+def test_ask__prints_both_halves_and_the_count(ask):
+    result = ask("ask", "--class", "disc", "green", "dark")
     assert result.exit_code == 0, result.output
     text = result.stdout
     assert "disc: 'green'" in text

@@ -1,11 +1,8 @@
 """Runs before the tests of backends are collected."""
 
-import importlib.util
 from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
-from tests.models import tiny_vision_language
 from tests.models.tiny_servers import SERVERS, served
 
 from weakspot.models.torch.device import declare_torchvision_operators
@@ -13,17 +10,23 @@ from weakspot.models.torch.device import declare_torchvision_operators
 declare_torchvision_operators()
 
 
-def _module(name):
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).parent / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture(scope="session")
 def tiny():
     """Builders of tiny models that speak, see tiny_speakers.py."""
-    return _module("tiny_speakers")
+    from tests.models import tiny_speakers
+
+    return tiny_speakers
+
+
+@pytest.fixture
+def one_thread():
+    """Let torch compute by one thread, so that sums are rounded in one order."""
+    import torch
+
+    n_threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(n_threads)
 
 
 @pytest.fixture
@@ -46,13 +49,18 @@ def chat_server(server_of):
 @pytest.fixture(scope="session")
 def saved(tiny, tmp_path_factory):
     """Return the folder of a tiny model, saved once: `saved("blip")`, `saved("blip", for_questions=True)`."""
+    from tests.models import tiny_editors, tiny_pipelines, tiny_segmenters, tiny_vision_language
+
     made = {}
 
     def folder(kind, **options):
         key = (kind, *sorted(options.items()))
         if key not in made:
-            builders = vars(tiny) | vars(tiny_vision_language)
-            made[key] = builders[f"save_{kind}"](tmp_path_factory.mktemp(kind), **options)
+            modules = (tiny, tiny_vision_language, tiny_segmenters, tiny_pipelines, tiny_editors)
+            builders = {name: made_by for one in modules for name, made_by in vars(one).items()}
+            place = tmp_path_factory.mktemp("tiny") / kind
+            place.mkdir()
+            made[key] = builders[f"save_{kind}"](place, **options) or place
         return made[key]
 
     return folder

@@ -12,16 +12,18 @@ EMBEDDINGS = np.array([[1.0, 2.0], [3.0, 4.0]], dtype=np.float32)
 def test_read_embedding_file__columns_by_name(tmp_path):
     columns = {"id": ["x", "y"], "mine": [7, 8], "a": [[1.0], [2.0]], "b": [[1.0, 2.0], [3.0, 4.0]]}
     pq.write_table(pa.table(columns), tmp_path / "v.parquet")
-    found = read_embedding_file(tmp_path / "v.parquet", embedding_column="b", id_column="mine")
-    assert found.embeddings.tolist() == [[1.0, 2.0], [3.0, 4.0]]
-    assert found.names == ("7", "8")
+    columns = {"embedding_column": "b", "id_column": "mine"}
+    embeddings, names = read_embedding_file(tmp_path / "v.parquet", **columns)
+    assert embeddings.tolist() == EMBEDDINGS.tolist()
+    assert names == ("7", "8")
 
 
 def test_read_embedding_file__arrays_by_name(tmp_path):
     np.savez(tmp_path / "v.npz", features=EMBEDDINGS, who=np.array(["x", "y"]))
-    found = read_embedding_file(tmp_path / "v.npz", embedding_column="features", id_column="who")
-    assert found.embeddings.tolist() == [[1.0, 2.0], [3.0, 4.0]]
-    assert found.names == ("x", "y")
+    columns = {"embedding_column": "features", "id_column": "who"}
+    embeddings, names = read_embedding_file(tmp_path / "v.npz", **columns)
+    assert embeddings.tolist() == EMBEDDINGS.tolist()
+    assert names == ("x", "y")
 
 
 def write_parquet(path, **columns):

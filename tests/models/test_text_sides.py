@@ -1,5 +1,5 @@
 from weakspot.models.embedded.encoder import EmbeddedDefault
-from weakspot.models.text_side import KnowsPhrases, text_id_of
+from weakspot.models.text_side import text_id_of
 from weakspot.testing.fakes import PlantedEmbedder
 
 
@@ -7,8 +7,3 @@ def test_text_id_of__the_encoder_unless_its_phrases_have_a_name_of_their_own():
     assert text_id_of(PlantedEmbedder()) == PlantedEmbedder().encoder_id
     embedded = EmbeddedDefault()
     assert text_id_of(embedded) == embedded.text_id != embedded.encoder_id
-
-
-def test_knows_phrases__only_encoders_that_can_say_so():
-    assert isinstance(EmbeddedDefault(), KnowsPhrases)
-    assert not isinstance(PlantedEmbedder(), KnowsPhrases)

@@ -8,8 +8,18 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
-import onnx
-from onnx import TensorProto, helper, numpy_helper
+from tests.models.tiny_graphs import (
+    BIAS,
+    CONV,
+    RANDOM,
+    WEIGHTS,
+    entry,
+    gemm,
+    mean_tower,
+    pooled,
+    save_graph,
+    word_tower,
+)
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
@@ -25,10 +35,7 @@ Factory = Callable[[], object]
 Builder = Callable[[Path, ExitStack], Factory]
 
 NAMES = ("disc", "square", "triangle", "star")
-RANDOM = np.random.default_rng(0)
-CONV = RANDOM.standard_normal((5, 3, 3, 3)).astype(np.float32)
-WEIGHTS = RANDOM.standard_normal((4, 5)).astype(np.float32)
-WORDS = (
+WORDS = [
     "[PAD]",
     "[UNK]",
     "[BOS]",
@@ -43,7 +50,7 @@ WORDS = (
     "grass",
     "street",
     "on",
-)
+]
 PIXELS = {"mean": [0.5, 0.5, 0.5], "std": [0.5, 0.5, 0.5]}
 
 
@@ -61,69 +68,17 @@ def mean_colour_probabilities(images: list[np.ndarray]) -> np.ndarray:
     return (powers / powers.sum(axis=1, keepdims=True)).astype(np.float32)
 
 
-def _saved_graph(path: Path, nodes, inputs, outputs, constants) -> None:
-    held = [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()]
-    graph = helper.make_graph(nodes, "tiny", inputs, outputs, held)
-    onnx.save(
-        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9),
-        str(path),
-    )
-
-
-def _pooled(last: list) -> list:
-    return [
-        helper.make_node("Conv", ["pixels", "conv"], ["map"], pads=[1, 1, 1, 1]),
-        helper.make_node("GlobalAveragePool", ["map"], ["mean"]),
-        helper.make_node("Flatten", ["mean"], ["flat"]),
-        *last,
-    ]
-
-
 def _onnx_classifier(folder: Path, _stack: ExitStack) -> Factory:
-    ends = [
-        helper.make_node("Gemm", ["flat", "weights"], ["scores"], transB=1),
-        helper.make_node("Softmax", ["scores"], ["y"], axis=1),
-    ]
-    given = helper.make_tensor_value_info("pixels", TensorProto.FLOAT, ["n", 3, 16, 16])
-    found = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 4])
-    _saved_graph(
-        folder / "model.onnx", _pooled(ends), [given], [found], {"conv": CONV, "weights": WEIGHTS}
-    )
-    return _part("classifiers", "onnx", path=folder / "model.onnx", class_names=NAMES)
+    given, found = entry("x", shape=["n", 3, 16, 16]), entry("y", shape=["n", 4])
+    nodes = [*pooled(), *gemm(end="Softmax")]
+    constants = {"conv": CONV, "w": WEIGHTS, "b": BIAS}
+    path = save_graph(folder / "model.onnx", nodes, [given], [found], constants)
+    return _part("classifiers", "onnx", path=path, class_names=NAMES)
 
 
 def _onnx_pair(folder: Path, _stack: ExitStack) -> Factory:
-    image = [helper.make_node("MatMul", ["flat", "weights"], ["embeddings"])]
-    pixels = helper.make_tensor_value_info("pixels", TensorProto.FLOAT, ["n", 3, 16, 16])
-    found = helper.make_tensor_value_info("embeddings", TensorProto.FLOAT, ["n", 4])
-    _saved_graph(
-        folder / "image.onnx",
-        _pooled(image),
-        [pixels],
-        [found],
-        {"conv": CONV, "weights": WEIGHTS.T.copy()},
-    )
-    nodes = [
-        helper.make_node("Gather", ["words", "input_ids"], ["each"]),
-        helper.make_node("Cast", ["attention_mask"], ["mask"], to=1),
-    ]
-    nodes += [
-        helper.make_node("Unsqueeze", ["mask", "last"], ["wide"]),
-        helper.make_node("Mul", ["each", "wide"], ["kept"]),
-    ]
-    nodes += [helper.make_node("ReduceSum", ["kept", "tokens"], ["embeddings"], keepdims=0)]
-    ids = [
-        helper.make_tensor_value_info(name, TensorProto.INT64, ["n", "t"])
-        for name in ("input_ids", "attention_mask")
-    ]
-    embeddings = RANDOM.standard_normal((len(WORDS), 4)).astype(np.float32)
-    _saved_graph(
-        folder / "text.onnx",
-        nodes,
-        ids,
-        [found],
-        {"words": embeddings, "last": np.array([2]), "tokens": np.array([1])},
-    )
+    mean_tower(folder / "image.onnx", side=16, weights=WEIGHTS[:, :3].T.copy())
+    word_tower(folder / "text.onnx", RANDOM.standard_normal((len(WORDS), 4)).astype(np.float32))
     _tokenizer().save(str(folder / "tokenizer.json"))
     (folder / "embedder.json").write_text(json.dumps({"images": {"image_side": 16, **PIXELS}}))
     return _part("embedders", "onnx-pair", folder=folder)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from weakspot.cli.options import FamilyArgument, JsonOption, ProjectOption
+from weakspot.cli.options import FamilyArgument, JsonOption, ProjectOption, opened, show
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,18 +31,15 @@ def ask(
     as_json: bool = JsonOption,
 ) -> None:
     """Test your own words: how well they tell failures of a class from its other samples, also on samples held out."""
-    from weakspot.cli import terminal
-    from weakspot.project.project import Project
     from weakspot.words.paraphrases import class_in
 
-    with terminal.showing_progress() as progress:
-        opened = Project.open(project, progress=progress)
-        named = class_name or class_in(phrases, opened.samples().dataset.class_names)
-        report = opened.ask(named, phrases)
-    terminal.show(report, _hypothesis_lines(report), as_json=as_json)
+    with opened(project) as asked:
+        named = class_name or class_in(phrases, asked.samples().dataset.class_names)
+        report = asked.ask(named, phrases)
+    show(report, _answers_lines(report), as_json=as_json)
 
 
-def _hypothesis_lines(report: "AskResult") -> "Iterator[str]":
+def _answers_lines(report: "AskResult") -> "Iterator[str]":
     for answer in report.answers:
         yield from _answer_lines(answer)
     yield report.left
@@ -121,9 +118,7 @@ def nearest(
     csv_file: Path | None = typer.Option(None, "--csv", help="Also write the list to this file."),
 ) -> None:
     """List the images nearest to your words or to an image. This is for looking; `weakspot ask` is for proof."""
-    from weakspot.cli import terminal
     from weakspot.project.nearest import NearestRequest
-    from weakspot.project.project import Project
 
     request = NearestRequest(
         phrase=phrase,
@@ -134,11 +129,11 @@ def nearest(
         splits=tuple(splits),
         index=_index_kind(index),
     )
-    with terminal.showing_progress() as progress:
-        report = Project.open(project, progress=progress).nearest(request)
+    with opened(project) as examined:
+        report = examined.nearest(request)
     if csv_file is not None:
         _write_csv(csv_file, report)
-    terminal.show(report, _nearest_lines(report), as_json=as_json)
+    show(report, _nearest_lines(report), as_json=as_json)
 
 
 def _index_kind(given: str) -> "IndexKind":

@@ -5,12 +5,11 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from weakspot.cli.options import JsonOption, ProjectOption
+from weakspot.cli.options import JsonOption, ProjectOption, show
 from weakspot.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from weakspot.tools.bundle import Written
-    from weakspot.web.static import ExportRequest
 
 StateOption = typer.Option(
     "", "--state", help="With --marks: where they are; in the project folder by default."
@@ -37,7 +36,7 @@ def import_(
     """Read files of another tool: as a table for `weakspot ingest` or `weakspot repair --labels`, or as marks (--marks)."""
     if marks == (out is not None):
         raise ConfigError(
-            "It is not clear where to.",
+            "No place to import to is given.",
             fix="Give --out TABLE, or --marks for marks of the project.",
         )
     if out is None:
@@ -50,7 +49,6 @@ def import_(
 
 
 def _import_marks(project: Path, tool: str, source: Path, *, state: str, as_json: bool) -> None:
-    from weakspot.cli import terminal
     from weakspot.cli.serve import require_web
 
     require_web()
@@ -62,7 +60,7 @@ def _import_marks(project: Path, tool: str, source: Path, *, state: str, as_json
         f"{found.n_same} lines give the label that is there, {found.n_unknown} are about images or classes that are not, "
         f"{found.n_unseen} about images that nobody may look at.",
     ]
-    terminal.show(found, lines, as_json=as_json)
+    show(found, lines, as_json=as_json)
 
 
 def export(
@@ -99,10 +97,11 @@ def export(
 ) -> None:
     """Write a project for another tool (--to), or the browser's pages as files: open index.html, no server is needed (--static)."""
     if static is not None and not to and out is None:
+        from weakspot.cli import terminal
         from weakspot.cli.serve import require_web
 
         require_web()
-        from weakspot.web.static import ExportRequest
+        from weakspot.web.static import ExportRequest, export_static
 
         request = ExportRequest(
             project=project,
@@ -112,29 +111,24 @@ def export(
             most_megabytes=most_megabytes,
             is_forced=force,
         )
-        _export_static(request, as_json=as_json)
-        return
-    if marks and static is None and to and out is not None:
-        _export_marks(project, to, out, state=state, as_json=as_json)
-        return
-    if static is not None or not to or out is None:
+        summary = export_static(request, say=terminal.remark)
+        size = f"{summary.n_bytes / 1e6:.1f} MB, {summary.n_images:,} images"
+        show(summary, (*summary.notes, f"Pages ({size}): {summary.index}"), as_json=as_json)
+    elif static is not None or not to or out is None:
         raise _unclear(static=static, to=to, out=out)
-    from weakspot.project.project import Project
-    from weakspot.tools.exchange import export_to
+    elif marks:
+        from weakspot.cli.serve import require_web
 
-    written = export_to(
-        Project.open(project), to, out, run_id=run or None, copies_images=copy_images
-    )
-    _show_files(written, as_json=as_json)
+        require_web()
+        from weakspot.web.serving import export_marks
 
+        _show_files(export_marks(project, to, out, state_url=state), as_json=as_json)
+    else:
+        from weakspot.project.project import Project
+        from weakspot.tools.exchange import export_to
 
-def _export_marks(project: Path, tool: str, folder: Path, *, state: str, as_json: bool) -> None:
-    from weakspot.cli.serve import require_web
-
-    require_web()
-    from weakspot.web.serving import export_marks
-
-    _show_files(export_marks(project, tool, folder, state_url=state), as_json=as_json)
+        options = {"run_id": run or None, "copies_images": copy_images}
+        _show_files(export_to(Project.open(project), to, out, **options), as_json=as_json)
 
 
 def _unclear(*, static: Path | None, to: str, out: Path | None) -> ConfigError:
@@ -149,19 +143,7 @@ def _unclear(*, static: Path | None, to: str, out: Path | None) -> ConfigError:
     )
 
 
-def _export_static(request: "ExportRequest", *, as_json: bool) -> None:
-    from weakspot.cli import terminal
-    from weakspot.web.static import export_static
-
-    summary = export_static(request, say=terminal.remark)
-    size = f"{summary.n_bytes / 1e6:.1f} MB, {summary.n_images:,} images"
-    lines = (*summary.notes, f"Pages ({size}): {summary.index}")
-    terminal.show(summary, lines, as_json=as_json)
-
-
 def _show_files(written: "Written", *, as_json: bool) -> None:
-    from weakspot.cli import terminal
-
     files = [str(path) for path in written.files]
     shown = {"files": files, "sentence": written.sentence}
-    terminal.show(shown, [*files, written.sentence], as_json=as_json)
+    show(shown, [*files, written.sentence], as_json=as_json)

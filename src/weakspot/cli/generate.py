@@ -12,6 +12,7 @@ from weakspot.cli.options import (
     ProjectOption,
     RunOption,
     open_with_generator,
+    show,
     show_cost,
 )
 
@@ -63,7 +64,7 @@ def generate(
         made = open_with_generator(project, generator, engine, progress).generate(
             to, request, run_id or None
         )
-    terminal.show(made, made.lines(), as_json=as_json)
+    show(made, made.lines(), as_json=as_json)
 
 
 def search(
@@ -119,7 +120,7 @@ def search(
         proven = list(_proven_lines(opened, result)) if prove else []
         if confirm or others:
             proven += _confirmed_lines(second, result, others, files[0].parent)
-    terminal.show(
+    show(
         result.record,
         [*_search_lines(result), *proven, f"Page with the images: {files[0]}"],
         as_json=as_json,
@@ -198,4 +199,4 @@ def counterfactual(
         files = write_counterfactuals(result, to or opened.folder / "counterfactuals" / class_name)
     series = result.series
     lines = [*explanation(series), *(f"  {sentence(rate)}" for rate in series.rates), *series.notes]
-    terminal.show(series, [*lines, f"Page with the images: {files[0]}"], as_json=as_json)
+    show(series, [*lines, f"Page with the images: {files[0]}"], as_json=as_json)

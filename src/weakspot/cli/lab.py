@@ -17,6 +17,7 @@ from weakspot.cli.options import (
     TopicGroup,
     example_of,
     open_with_generator,
+    show,
 )
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ def _refine_one(
         refined = refine_project(opened, request, progress=progress)
         files = write_refinement(refined, to or folder / "refinements" / "-".join(request.kinds))
     lines = (*refinement_lines(refined.refinement), f"Page with the images: {files[0]}")
-    terminal.show(refined.refinement, lines, as_json=as_json)
+    show(refined.refinement, lines, as_json=as_json)
 
 
 def _refine_several(
@@ -164,7 +165,7 @@ def _refine_several(
         )
         files = write_refined_family(refined, to or folders[0] / "refinements" / f"type-{kind}")
     lines = (*family_lines(refined.refinement), f"Page with the images: {files[0]}")
-    terminal.show(refined.refinement, lines, as_json=as_json)
+    show(refined.refinement, lines, as_json=as_json)
 
 
 def adversarial(
@@ -229,7 +230,7 @@ def adversarial(
         )
         files = write_set_page(made, to)
     lines = (*adversarial_lines(made.record), f"Page: {files[0]}")
-    terminal.show(made.record, lines, as_json=as_json)
+    show(made.record, lines, as_json=as_json)
 
 
 def collective(
@@ -259,7 +260,7 @@ def collective(
         result = repair_family(projects, request, progress=progress)
     files = write_family(result, output) if output is not None else ()
     lines = (*collective_lines(result.repair), *(f"Page: {path}" for path in files[:1]))
-    terminal.show(result.repair, lines, as_json=as_json)
+    show(result.repair, lines, as_json=as_json)
 
 
 app = typer.Typer(

@@ -1,17 +1,23 @@
 """Commands of the loop: ingest, embed, discover, verify, repair, report, run."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from weakspot.cli.options import EngineOption, JsonOption, ProjectOption, RunOption, VerboseOption
+from weakspot.cli.options import (
+    EngineOption,
+    JsonOption,
+    ProjectOption,
+    RunOption,
+    VerboseOption,
+    opened,
+    show,
+)
 from weakspot.core.bounds import SliceOrder
 
 if TYPE_CHECKING:
     from weakspot.core.run import RunRecord
-    from weakspot.repair.stage import RepairRequest
     from weakspot.run.settings import Settings
 
 MethodsOption = typer.Option(
@@ -47,28 +53,22 @@ def ingest(
     project: Path = ProjectOption, engine: str = EngineOption, as_json: bool = JsonOption
 ) -> None:
     """Read the samples: hash, examine, quarantine what is broken, assign splits."""
-    from weakspot.cli import results, terminal
-    from weakspot.project.project import Project
-    from weakspot.project.warm_up import begin_compiling
+    from weakspot.cli.results import ingest_lines
 
-    with terminal.showing_progress() as progress:
-        begin_compiling(progress)
-        summary = Project.open(project, engine=engine, progress=progress).ingest()
-    terminal.show(summary, results.ingest_lines(summary), as_json=as_json)
+    with opened(project, compiles=True, engine=engine) as examined:
+        summary = examined.ingest()
+    show(summary, ingest_lines(summary), as_json=as_json)
 
 
 def embed(
     project: Path = ProjectOption, engine: str = EngineOption, as_json: bool = JsonOption
 ) -> None:
     """Compute embeddings, and predictions of the classifier; only new samples cost time."""
-    from weakspot.cli import results, terminal
-    from weakspot.project.project import Project
-    from weakspot.project.warm_up import begin_compiling
+    from weakspot.cli.results import embed_lines
 
-    with terminal.showing_progress() as progress:
-        begin_compiling(progress)
-        summary = Project.open(project, engine=engine, progress=progress).embed()
-    terminal.show(summary, results.embed_lines(summary), as_json=as_json)
+    with opened(project, compiles=True, engine=engine) as examined:
+        summary = examined.embed()
+    show(summary, embed_lines(summary), as_json=as_json)
 
 
 def discover(
@@ -78,14 +78,11 @@ def discover(
     as_json: bool = JsonOption,
 ) -> None:
     """Look for failure slices and name them: on the discovery half, so nothing is confirmed yet."""
-    from weakspot.cli import results, terminal
-    from weakspot.project.project import Project
-    from weakspot.project.warm_up import begin_compiling
+    from weakspot.cli.results import candidates
 
-    with terminal.showing_progress() as progress:
-        begin_compiling(progress)
-        record = Project.open(project, methods=methods, engine=engine, progress=progress).discover()
-    terminal.show(record, results.candidates(record), as_json=as_json)
+    with opened(project, compiles=True, methods=methods, engine=engine) as examined:
+        record = examined.discover()
+    show(record, candidates(record), as_json=as_json)
 
 
 def verify(
@@ -99,17 +96,15 @@ def verify(
     verbose: bool = VerboseOption,
 ) -> None:
     """Say which slices are real: measure those of a run on the confirmation half."""
-    from weakspot.cli import results, terminal
-    from weakspot.project.project import Project
+    from weakspot.cli import results
 
-    with terminal.showing_progress() as progress:
-        opened = Project.open(project, engine=engine, progress=progress)
-        record = opened.verify(run_id or None)
-        left = opened.asked()
-        chosen = order or opened.settings.report.order
+    with opened(project, engine=engine) as examined:
+        record = examined.verify(run_id or None)
+        left = examined.asked()
+        chosen = order or examined.settings.report.order
     if as_json or verbose or has_all:
         shown = results.findings(record, order=chosen, has_all=has_all)
-        terminal.show(record, (shown, *left), as_json=as_json)
+        show(record, (shown, *left), as_json=as_json)
     else:
         results.show_run(record, project, order=chosen)
     _exit_on_finding(record, fail_above)
@@ -119,13 +114,10 @@ def report(
     project: Path = ProjectOption, run_id: str = RunOption, as_json: bool = JsonOption
 ) -> None:
     """Write the report of a run: one HTML file that needs no network, with Markdown and JSON beside it."""
-    from weakspot.cli import terminal
-    from weakspot.project.project import Project
-
-    with terminal.showing_progress() as progress:
-        files = Project.open(project, progress=progress).report(run_id or None)
+    with opened(project) as examined:
+        files = examined.report(run_id or None)
     by_format = {path.suffix.lstrip("."): str(path) for path in files}
-    terminal.show(by_format, map(str, files), as_json=as_json)
+    show(by_format, map(str, files), as_json=as_json)
 
 
 def run(
@@ -141,29 +133,25 @@ def run(
 ) -> None:
     """Do the whole loop; finished work of earlier runs is reused, not repeated."""
     from weakspot.cli import results, terminal
-    from weakspot.project.project import Project
-    from weakspot.project.warm_up import begin_compiling
     from weakspot.run.reporting import place_of_report
     from weakspot.run.stage_clock import StageClock, stage_lines, write_profile
 
     clock = StageClock()
-    with terminal.showing_progress() as progress:
-        begin_compiling(progress)
-        opened = Project.open(project, methods=methods, engine=engine, progress=progress)
-        record = opened.run(writes_report=False)
+    with opened(project, compiles=True, methods=methods, engine=engine) as examined:
+        record = examined.run(writes_report=False)
         with clock.stage("report"):
-            opened.report(record.run_id)
-        written = place_of_report(opened.store, record.run_id)
-        left = opened.asked()
-        chosen = order or opened.settings.report.order
+            examined.report(record.run_id)
+        written = place_of_report(examined.store, record.run_id)
+        left = examined.asked()
+        chosen = order or examined.settings.report.order
     if as_json or verbose or has_all:
         text = results.whole_run(record, order=chosen, has_all=has_all)
         spent = stage_lines((*record.stages, *clock.stages))
-        terminal.show(record, (text, *left, *spent, f"Report: {written}"), as_json=as_json)
+        show(record, (text, *left, *spent, f"Report: {written}"), as_json=as_json)
     else:
         results.show_run(record, project, report=written, order=chosen)
     if has_profile:
-        drawn = write_profile(opened.store, record.run_id, (*record.stages, *clock.stages))
+        drawn = write_profile(examined.store, record.run_id, (*record.stages, *clock.stages))
         terminal.remark(f"Profile: {drawn}")
     _exit_on_finding(record, fail_above)
 
@@ -236,26 +224,30 @@ def repair(
     from weakspot.cli import terminal
     from weakspot.cli.results import repair_lines, what_to_do
     from weakspot.project.project import Project
+    from weakspot.repair.export import read_plan
+    from weakspot.repair.stage import RepairRequest
 
     with terminal.showing_progress() as progress:
         settings = repair_settings(
             project, method=method, budget=budget, synthetic=synthetic, engine=engine
         )
-        opened = Project(project, settings, progress=progress)
-        request = _request(slices, compare=compare, labels=labels, plan=plan, write_to=write_to)
-        asked = replace(
-            request,
+        request = RepairRequest(
+            slice_ids=tuple(slices),
+            is_comparison=compare,
+            labels=labels,
+            plan=None if plan is None else read_plan(plan),
+            write_to=write_to,
             gain=None if gain is None else gain / 100,
             is_exploratory=exploratory,
         )
-        record = opened.repair(run_id or None, asked)
-        files = opened.report(record.run_id) if compare else ()
-        folder = opened.store.runs.run_folder(record.run_id).resolve()
+        repaired = Project(project, settings, progress=progress)
+        record = repaired.repair(run_id or None, request)
+        files = repaired.report(record.run_id) if compare else ()
+        folder = repaired.store.runs.run_folder(record.run_id).resolve()
     lines = [repair_lines(record), *(f"Report with the plot: {path}" for path in files[:1])]
     if any(result.needs for result in record.repairs):
         lines.append(f"The run's folder, in which relative files are: {folder}")
-    lines += what_to_do(record)
-    terminal.show(record, lines, as_json=as_json)
+    show(record, [*lines, *what_to_do(record)], as_json=as_json)
     if not record.repairs:
         raise typer.Exit(NOTHING_WRITTEN)
 
@@ -275,24 +267,4 @@ def repair_settings(
     place = "" if synthetic is None else str(synthetic.resolve())
     return with_engine(
         with_repair(load_settings(project), method=method, budget=budget, synthetic=place), engine
-    )
-
-
-def _request(
-    slices: list[str],
-    *,
-    compare: bool,
-    labels: Path | None,
-    plan: Path | None,
-    write_to: Path | None,
-) -> "RepairRequest":
-    from weakspot.repair.export import read_plan
-    from weakspot.repair.stage import RepairRequest
-
-    return RepairRequest(
-        slice_ids=tuple(slices),
-        is_comparison=compare,
-        labels=labels,
-        plan=None if plan is None else read_plan(plan),
-        write_to=write_to,
     )

@@ -1,6 +1,8 @@
 """What several commands share: options, opening a project as they say, an example each, and a readable list of commands."""
 
 import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,6 +82,33 @@ QUIET = ("--quiet", "-q")
 SourceOption = typer.Option(
     "", "--from", help="With --type 2: the project whose failures are used; the first by default."
 )
+
+
+@contextmanager
+def opened(folder: Path, *, compiles: bool = False, **options: Any) -> Iterator["Project"]:
+    """Open a project, with progress on the error stream for as long as it is used.
+
+    Args:
+        folder: of the project.
+        compiles: whether compiling begins beside the first reading.
+        options: of `Project.open`.
+    """
+    from weakspot.cli import terminal
+    from weakspot.project.project import Project
+
+    with terminal.showing_progress() as progress:
+        if compiles:
+            from weakspot.project.warm_up import begin_compiling
+
+            begin_compiling(progress)
+        yield Project.open(folder, progress=progress, **options)
+
+
+def show(result: Any, lines: Iterable[str], *, as_json: bool) -> None:
+    """Write a result to the output stream: as JSON, or its lines."""
+    from weakspot.cli import terminal
+
+    terminal.show(result, lines, as_json=as_json)
 
 
 def open_with_generator(

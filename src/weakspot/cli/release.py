@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from weakspot.cli.options import JsonOption, ProjectOption
+from weakspot.cli.options import JsonOption, ProjectOption, opened, show
 
 if TYPE_CHECKING:
     from weakspot.core.run import RunRecord
@@ -51,8 +51,8 @@ def check(
     """Judge a model by a policy: exit with 0 if it is kept, 1 if it is violated, 2 for bad input."""
     from weakspot.cli import terminal
     from weakspot.core.errors import ConfigError
+    from weakspot.gate import runs
     from weakspot.gate.check import write_outputs
-    from weakspot.project.project import Project
 
     if policy is None and write_baseline is None:
         raise ConfigError(
@@ -60,32 +60,26 @@ def check(
             where="--policy",
             fix="weakspot check --policy policy.toml",
         )
-    with terminal.showing_progress() as progress:
-        opened = Project.open(project, progress=progress)
-        is_first = write_baseline is not None
-        checked = (
-            _check_policy(opened, policy, run_id, baseline, no_run, is_first=is_first)
-            if policy is not None
-            else None
-        )
+    checked = None
+    with opened(project) as judged:
+        if policy is not None:
+            is_first = write_baseline is not None
+            checked = _check_policy(judged, policy, run_id, baseline, no_run, is_first=is_first)
         if write_baseline is not None:
-            _write_baseline(
-                opened,
-                write_baseline,
-                run_id=run_id if checked is None else checked[1].run_id,
-                may_run=not no_run,
-            )
+            chosen_id = run_id if checked is None else checked[1].run_id
+            chosen = runs.choose_run(judged, chosen_id, may_run=not no_run)
+            runs.write_baseline(write_baseline, runs.baseline_of(judged, chosen))
     if checked is None:
         terminal.say(f"Baseline: {write_baseline}")
         return
     result, _ = checked
     write_outputs(result, junit=junit, sarif=sarif, markdown=markdown)
-    terminal.show(result, result_lines(result), as_json=as_json)
+    show(result, result_lines(result), as_json=as_json)
     raise typer.Exit(result.exit_code)
 
 
 def _check_policy(
-    opened: "Project",
+    judged: "Project",
     policy: Path,
     run_id: str,
     baseline: Path | None,
@@ -112,19 +106,13 @@ def _check_policy(
         baseline=None if baseline is None else load_baseline(baseline),
         may_run=not no_run,
     )
-    return check(opened, request)
+    return check(judged, request)
 
 
 def _shown(path: Path) -> str:
     """Return a path as seen from the present folder, or its name alone if it lies elsewhere."""
     resolved, here = path.resolve(), Path.cwd()
     return resolved.relative_to(here).as_posix() if resolved.is_relative_to(here) else path.name
-
-
-def _write_baseline(opened: "Project", path: Path, *, run_id: str, may_run: bool) -> None:
-    from weakspot.gate.runs import baseline_of, choose_run, write_baseline
-
-    write_baseline(path, baseline_of(opened, choose_run(opened, run_id, may_run=may_run)))
 
 
 def result_lines(result: "PolicyResult") -> list[str]:

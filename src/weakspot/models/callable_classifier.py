@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -21,7 +21,7 @@ from weakspot.models.class_scores import (
 )
 from weakspot.models.loading import LoadedOnce, load_object
 from weakspot.models.model_hash import file_hash, model_id
-from weakspot.models.preprocessing import ImageFileSettings, Preprocessing, preprocessing_from
+from weakspot.models.preprocessing import Preprocessing, preprocessing_from
 
 ANSWERS = "probabilities [n, c], (probabilities, features), or a dict with 'probabilities' and perhaps 'features'"
 _PAIR = 2
@@ -40,7 +40,7 @@ class CallableClassifier(Sendable):
         class_names: one name a column; by default the attribute `class_names` of the function, if it has one.
         task: `single-label` or `multi-label`.
         version: anything that changes when the model behind the function does; its own source file is hashed in any case.
-        images: how images are resized, see `ImageFileSettings`; without `image_side` they come in full size. Pixels are never
+        images: how images are resized, see `IMAGE_OPTIONS`; without `image_side` they come in full size. Pixels are never
             scaled or normalised.
     """
 
@@ -54,7 +54,7 @@ class CallableClassifier(Sendable):
         class_names: Sequence[str] | None = None,
         task: str = "single-label",
         version: str = "",
-        **images: Unpack[ImageFileSettings],
+        **images: Any,
     ) -> None:
         if (target is None) == (function is None):
             raise ConfigError(
@@ -168,7 +168,7 @@ class CallableClassifier(Sendable):
             ) from error
 
 
-def _resizing(images: ImageFileSettings) -> Preprocessing | None:
+def _resizing(images: Mapping[str, Any]) -> Preprocessing | None:
     """Return how images are resized, as plain pixels; None when they are not."""
     needless = sorted({"scale", "mean", "std", "layout"} & set(images))
     if needless:

@@ -332,25 +332,11 @@ class AnswerReader:
         )
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Probe:
-    """What a network said of the probe images.
-
-    Args:
-        scores: [n, c].
-        features: [n, d] or None.
-        head: the layer that is thought to be the last one, or None.
-        note: why there is none.
-    """
-
-    scores: AnyArray
-    features: AnyArray | None = None
-    head: Head | None = None
-    note: str | None = None
-
-
 def settle(
-    probe: Probe,
+    scores: AnyArray,
+    features: AnyArray | None,
+    head: Head | None,
+    note: str | None,
     *,
     kinds: Sequence[str],
     task: Task,
@@ -360,7 +346,10 @@ def settle(
     """Decide once what a network gives, and whether its last layer is what it seems.
 
     Args:
-        probe: its answer to the probe images.
+        scores: what it gives for the probe images [n, c].
+        features: of the probe images [n, d], or None.
+        head: the layer that is thought to be the last one, or None.
+        note: why there is none.
         kinds: what the scores can be, likeliest first; one entry when it is known.
         task: single-label or multi-label.
         class_names: the classes, or None.
@@ -369,36 +358,38 @@ def settle(
     Raises:
         ModelError: if the answer is no table with one column a class.
     """
-    if probe.scores.ndim != _MATRIX:
+    if scores.ndim != _MATRIX:
         raise ModelError(
-            "The model must give one row of scores an image.", where=where, given=probe.scores.shape
+            "The model must give one row of scores an image.", where=where, given=scores.shape
         )
-    is_single = is_single_output(probe.scores.shape[1], class_names, task)
-    kind = _kind_by_head(probe, kinds, is_single=is_single)
-    head, note = probe.head, probe.note
+    is_single = is_single_output(scores.shape[1], class_names, task)
+    if head is not None and is_single:
+        head = paired_head(head)
+    kind = None
+    if head is not None and features is not None:
+        kind = _explained_kind(scores, features, head, kinds, is_single=is_single)
     if head is not None and kind is None:
         head, note = None, NOT_EXPLAINED
     reader = AnswerReader(
-        kind=kind or _kind_by_numbers(probe.scores, kinds, task, is_single=is_single),
+        kind=kind or _kind_by_numbers(scores, kinds, task, is_single=is_single),
         task=task,
         class_names=class_names,
         where=where,
         is_single=is_single,
-        head=paired_head(head) if head is not None and is_single else head,
+        head=head,
         note=note,
     )
-    answer = reader.output(probe.scores, probe.features, n_rows=len(probe.scores))
+    answer = reader.output(scores, features, n_rows=len(scores))
     n_features = None if answer.features is None else answer.features.shape[1]
     return replace(reader, n_classes=answer.probabilities.shape[1], n_features=n_features)
 
 
-def _kind_by_head(probe: Probe, kinds: Sequence[str], *, is_single: bool) -> str | None:
-    if probe.head is None or probe.features is None:
-        return None
-    head = paired_head(probe.head) if is_single else probe.head
+def _explained_kind(
+    scores: AnyArray, features: AnyArray, head: Head, kinds: Sequence[str], *, is_single: bool
+) -> str | None:
     for kind in kinds:
-        scores = paired_scores(probe.scores, kind) if is_single else probe.scores
-        if head_explains(head, probe.features, scores, kind):
+        wide = paired_scores(scores, kind) if is_single else scores
+        if head_explains(head, features, wide, kind):
             return kind
     return None
 

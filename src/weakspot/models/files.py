@@ -4,11 +4,11 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal
 
 import numpy as np
 
@@ -258,14 +258,7 @@ class PlainModel:
     batch: int | None = None
 
 
-@runtime_checkable
-class RunsPlainly(Protocol):
-    """A classifier that may be a file which a plain library runs."""
-
-    def plain_model(self) -> PlainModel | None:
-        """Return the file and how to use it; None if it takes more than that."""
-
-
 def plain_model_of(classifier: object) -> PlainModel | None:
     """Return the file of a classifier and how to use it, None if it takes more than that."""
-    return classifier.plain_model() if isinstance(classifier, RunsPlainly) else None
+    plain: Callable[[], PlainModel | None] | None = getattr(classifier, "plain_model", None)
+    return None if plain is None else plain()

@@ -28,22 +28,13 @@ NPZ_NAMES = ("ids", "names", "keys", "paths")
 _RANK = 2
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class EmbeddingFile:
-    """What a file of embeddings holds.
-
-    Args:
-        embeddings: [n, d]; may be memory-mapped.
-        names: one a row, or None when the file does not say.
-    """
-
-    embeddings: AnyArray
-    names: tuple[str, ...] | None
+Named = tuple[AnyArray, tuple[str, ...] | None]
+"""Embeddings [n, d], which may be memory-mapped, and one name a row, or None where the file does not say."""
 
 
 def read_embedding_file(
     path: Path, *, ids: Path | None = None, embedding_column: str = "", id_column: str = ""
-) -> EmbeddingFile:
+) -> Named:
     """Read a file of embeddings; nothing in it is ever run.
 
     Args:
@@ -69,37 +60,39 @@ def read_embedding_file(
             given=path.suffix,
         )
     try:
-        found = reader(path, embedding_column, id_column)
-        names = found.names if ids is None else tuple(ids.read_text(encoding="utf-8").splitlines())
+        embeddings, names = reader(path, embedding_column, id_column)
+        if ids is not None:
+            names = tuple(ids.read_text(encoding="utf-8").splitlines())
     except (OSError, ValueError, zipfile.BadZipFile) as error:
         raise DataError(
             f"The file of embeddings cannot be read: {error}.",
             where=str(path),
             fix="Write it again.",
         ) from error
-    return _check(EmbeddingFile(embeddings=found.embeddings, names=names), path)
+    _check(embeddings, names, path)
+    return embeddings, names
 
 
-def _check(file: EmbeddingFile, path: Path) -> EmbeddingFile:
+def _check(embeddings: AnyArray, names: tuple[str, ...] | None, path: Path) -> None:
     if (
-        file.embeddings.ndim != _RANK
-        or not np.issubdtype(file.embeddings.dtype, np.floating)
-        or not file.embeddings.shape[1]
+        embeddings.ndim != _RANK
+        or not np.issubdtype(embeddings.dtype, np.floating)
+        or not embeddings.shape[1]
     ):
-        given = f"{file.embeddings.dtype}, shape {file.embeddings.shape}"
+        given = f"{embeddings.dtype}, shape {embeddings.shape}"
         raise DataError(
             "Embeddings must be floating-point numbers of shape [n, d].",
             where=str(path),
             given=given,
         )
-    if file.names is None:
-        return file
-    if len(file.names) != len(file.embeddings):
+    if names is None:
+        return
+    if len(names) != len(embeddings):
         raise DataError(
-            f"There are {len(file.names)} names for {len(file.embeddings)} embeddings.",
+            f"There are {len(names)} names for {len(embeddings)} embeddings.",
             where=str(path),
         )
-    doubled = [name for name, count in Counter(file.names).items() if count > 1][:3]
+    doubled = [name for name, count in Counter(names).items() if count > 1][:3]
     if doubled:
         raise DataError(
             "Some names have more than one embedding.",
@@ -107,15 +100,14 @@ def _check(file: EmbeddingFile, path: Path) -> EmbeddingFile:
             given=doubled,
             fix="Keep one row a name.",
         )
-    return file
 
 
-def _read_npy(path: Path, embedding_column: str, id_column: str) -> EmbeddingFile:
+def _read_npy(path: Path, embedding_column: str, id_column: str) -> Named:
     del embedding_column, id_column
-    return EmbeddingFile(embeddings=np.load(path, mmap_mode="r", allow_pickle=False), names=None)
+    return np.load(path, mmap_mode="r", allow_pickle=False), None
 
 
-def _read_npz(path: Path, embedding_column: str, id_column: str) -> EmbeddingFile:
+def _read_npz(path: Path, embedding_column: str, id_column: str) -> Named:
     with np.load(path, allow_pickle=False) as stored:
         embeddings = _one_of(
             stored.files, (embedding_column,) if embedding_column else NPZ_EMBEDDINGS
@@ -128,15 +120,11 @@ def _read_npz(path: Path, embedding_column: str, id_column: str) -> EmbeddingFil
                 fix="Call it `embeddings`.",
             )
         names = _one_of(stored.files, (id_column,) if id_column else NPZ_NAMES)
-        return EmbeddingFile(
-            embeddings=stored[embeddings],
-            names=None
-            if names is None
-            else tuple(str(name) for name in stored[names].ravel().tolist()),
-        )
+        listed = None if names is None else stored[names].ravel().tolist()
+        return stored[embeddings], None if listed is None else tuple(map(str, listed))
 
 
-def _read_parquet(path: Path, embedding_column: str, id_column: str) -> EmbeddingFile:
+def _read_parquet(path: Path, embedding_column: str, id_column: str) -> Named:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -163,10 +151,7 @@ def _read_parquet(path: Path, embedding_column: str, id_column: str) -> Embeddin
             fix="Set embedder.options.id_column.",
         )
     table = pq.read_table(path, columns=[column, names])
-    return EmbeddingFile(
-        embeddings=_matrix(table.column(column), path),
-        names=tuple(str(name) for name in table.column(names).to_pylist()),
-    )
+    return _matrix(table.column(column), path), tuple(map(str, table.column(names).to_pylist()))
 
 
 def _matrix(column: Any, path: Path) -> AnyArray:
@@ -248,7 +233,7 @@ class GivenEmbeddings(Sendable):
 
     @property
     def dimension(self) -> int:
-        return int(self._file.embeddings.shape[1])
+        return int(self._file[0].shape[1])
 
     @property
     def image_side(self) -> int | None:
@@ -291,23 +276,23 @@ class GivenEmbeddings(Sendable):
         Raises:
             DataError: if no name is found, or the order has to be relied on and the numbers differ.
         """
-        file = self._file
-        if file.names is None:
-            return self._in_order(file, dataset)
-        found = {column: _positions(dataset, column, file.names) for column in MATCH_COLUMNS}
+        embeddings, names = self._file
+        if names is None:
+            return self._in_order(embeddings, dataset)
+        found = {column: _positions(dataset, column, names) for column in MATCH_COLUMNS}
         column = max(found, key=lambda name: int((found[name] >= 0).sum()))
         rows = found[column]
         if not (rows >= 0).any():
             raise DataError(
                 "None of the samples is named in the file of embeddings.",
                 where=str(self._path),
-                given=file.names[:_N_EXAMPLES],
+                given=names[:_N_EXAMPLES],
                 fix=f"Name them as the data set does, for example {_examples(dataset)}.",
             )
-        return _align(file.embeddings, rows, column)
+        return _align(embeddings, rows, column)
 
     @cached_property
-    def _file(self) -> EmbeddingFile:
+    def _file(self) -> Named:
         return read_embedding_file(
             self._path,
             ids=self._ids,
@@ -324,14 +309,14 @@ class GivenEmbeddings(Sendable):
         )
         return embedder
 
-    def _in_order(self, file: EmbeddingFile, dataset: Dataset) -> AlignedEmbeddings:
-        if len(file.embeddings) != len(dataset):
+    def _in_order(self, embeddings: AnyArray, dataset: Dataset) -> AlignedEmbeddings:
+        if len(embeddings) != len(dataset):
             raise DataError(
-                f"There are {len(file.embeddings)} embeddings without names for {len(dataset)} samples.",
+                f"There are {len(embeddings)} embeddings without names for {len(dataset)} samples.",
                 where=str(self._path),
                 fix="Give a file of names, one a line, as embedder.options.ids.",
             )
-        return _align(file.embeddings, np.arange(len(dataset)), "order")
+        return _align(embeddings, np.arange(len(dataset)), "order")
 
     def _refuse(self, given: object) -> NoReturn:
         raise ModelError(

@@ -2,30 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from weakspot.core.arrays import AnyArray
 from weakspot.core.errors import ModelError
 from weakspot.core.heads import Head
-from weakspot.core.roles import ClassifierOutput
+from weakspot.core.roles import Classifier, ClassifierOutput
 from weakspot.models.class_scores import paired_head
 
 USE_HEAD_FILE = "Use repaired_head.safetensors on the features instead."
 _SLACK = 8.0
 """How many roundings of the sum of absolute products a score may be away from the head's own."""
-
-
-class Answers(Protocol):
-    """The part of a classifier that is compared."""
-
-    @property
-    def head(self) -> Head | None:
-        """The last linear layer."""
-
-    def classify(self, prepared: Sequence[AnyArray]) -> ClassifierOutput:
-        """Return probabilities and features."""
 
 
 def fitted_head(
@@ -101,8 +90,8 @@ def too_large(values: AnyArray, kind: str, *, where: str) -> ModelError:
 
 
 def check_repaired(
-    before: Answers,
-    after: Answers,
+    before: Classifier,
+    after: Classifier,
     head: Head,
     prepared: Sequence[AnyArray],
     *,

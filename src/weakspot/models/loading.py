@@ -149,6 +149,8 @@ class LoadedOnce(LeftBehind, Generic[Value]):
         return LoadedOnce, (self._load,)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Value:
+        if instance is None:
+            return self  # type: ignore[return-value] # asked of the class, as ABCMeta does
         kept = vars(instance)
         with self._lock:
             if self._name not in kept:

@@ -5,8 +5,8 @@ That file is read as pre-processing of our own, so that no image library beyond 
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, TypedDict
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -27,26 +27,11 @@ LAYOUTS = ("channels-first", "channels-last")
 COLOURS = ("rgb", "bgr", "grey")
 
 
-class ImageFileSettings(TypedDict, total=False):
-    """What a user may say about pre-processing; whatever is left out comes from the model or from the defaults.
-
-    `image_side` is one number or (height, width); the rest is described at `Preprocessing`.
-    """
-
-    image_side: int | Sequence[int]
-    resize_side: int
-    crop: str
-    resample: str
-    scale: float
-    mean: float | Sequence[float]
-    std: float | Sequence[float]
-    colour: str
-    layout: str
-
-
 @dataclass(frozen=True, kw_only=True)
 class Preprocessing:
     """How an image becomes numbers: resize, crop, scale, normalise, lay out.
+
+    What a user may say of it is in `IMAGE_OPTIONS`; whatever is left out comes from the model or from the defaults here.
 
     Args:
         height: of what the network takes.
@@ -144,40 +129,50 @@ def resize_shorter_side(image: Image.Image, side: int, resample: str = "bicubic"
     )
 
 
+IMAGE_OPTIONS = (
+    "image_side",
+    *(
+        field.name
+        for field in fields(Preprocessing)
+        if field.name not in {"height", "width", "dtype", "centring"}
+    ),
+)
+"""`image_side` is one number or (height, width), the others are fields of `Preprocessing`; mean and std may be one number."""
+
+
 def preprocessing_from(settings: Mapping[str, Any], **from_model: Any) -> Preprocessing:
     """Return pre-processing from what the user set, then what the model says, then the defaults.
 
     Args:
-        settings: the user's `ImageFileSettings`.
+        settings: the user's, by the names of `IMAGE_OPTIONS`.
         from_model: fields of `Preprocessing` that the model itself declares.
 
     Raises:
         ConfigError: if a setting is unknown or impossible, or the size is nowhere given.
     """
-    given = dict(settings)
-    unknown = sorted(set(given) - set(ImageFileSettings.__annotations__))
-    known = ", ".join(ImageFileSettings.__annotations__)
+    known = ", ".join(IMAGE_OPTIONS)
     raise_all(
-        [f"{name}: there is no such option (known for images: {known})" for name in unknown],
+        [
+            f"{name}: there is no such option (known for images: {known})"
+            for name in sorted(settings.keys() - set(IMAGE_OPTIONS))
+        ],
         error=ConfigError,
         what="Some options cannot be used:",
         where="classifier settings",
     )
-    fields = {name: value for name, value in from_model.items() if value is not None}
-    if given.get("image_side") is not None:
-        fields["height"], fields["width"] = sides(given.pop("image_side"))
-    fields.update(
-        {name: value for name, value in given.items() if value is not None and name != "image_side"}
-    )
-    if "height" not in fields or "width" not in fields:
+    stated = (*from_model.items(), *settings.items())
+    chosen = {name: value for name, value in stated if value is not None}
+    if "image_side" in chosen:
+        chosen["height"], chosen["width"] = sides(chosen.pop("image_side"))
+    if not {"height", "width"} <= chosen.keys():
         raise ConfigError(
             "The model does not say how large its images are.",
             fix="Set image_side, for example 224.",
         )
     for name in ("mean", "std"):
-        if name in fields:
-            fields[name] = _per_channel(fields[name])
-    return Preprocessing(**fields)
+        if name in chosen:
+            chosen[name] = _per_channel(chosen[name])
+    return Preprocessing(**chosen)
 
 
 def sides(given: int | Sequence[int]) -> tuple[int, int]:

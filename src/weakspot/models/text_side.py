@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol, Self, runtime_checkable
+from typing import Self
 
 import numpy as np
 
@@ -300,22 +300,6 @@ def _packed(rows: FloatArray) -> tuple[AnyArray, AnyArray]:
     return np.round(rows / scales.astype(np.float32)).clip(-LARGEST, LARGEST).astype(np.int8), (
         scales.astype(np.float16)
     )
-
-
-@runtime_checkable
-class KnowsPhrases(Protocol):
-    """An embedder that says how well it knows a phrase. One that cannot has no such method."""
-
-    def knows(self, texts: Sequence[str]) -> FloatArray | None:
-        """Return how well phrases are known [m], from 0 to 1; None if this cannot be said."""
-
-
-@runtime_checkable
-class MeasuredWords(Protocol):
-    """An embedder whose words were put to images that took no part in teaching them."""
-
-    def measured(self, texts: Sequence[str]) -> FloatArray | None:
-        """Return the area under the curve of each word [m], not a number where nobody measured it; None if nothing was measured."""
 
 
 def text_id_of(embedder: Embedder) -> str:

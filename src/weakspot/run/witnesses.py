@@ -26,7 +26,7 @@ from weakspot.models.embedded.witness_networks import (
     object_words,
     scene_names,
 )
-from weakspot.models.packages.registry_source import RegistryFile
+from weakspot.models.packages.wheel_member import RegistryFile
 from weakspot.run.embedding import KnowsEmbeddings
 from weakspot.run.settings import WitnessKind, WitnessSettings
 from weakspot.words.captions import counted
@@ -592,8 +592,8 @@ def _told(said: str, measure: Measure) -> float:
 OWN_MODELS = "weakspot.models."
 WITNESS_FILES: dict[WitnessKind, tuple[RegistryFile, ...]] = {
     "text": text_reader.FILES,
-    "objects": ObjectsNetwork.source.files,
-    "scenes": ScenesNetwork.source.files,
+    "objects": ObjectsNetwork.files,
+    "scenes": ScenesNetwork.files,
 }
 """What is fetched when a witness is first asked."""
 

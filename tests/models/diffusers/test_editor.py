@@ -1,8 +1,6 @@
 import numpy as np
 import pytest
-import torch
 from PIL import Image, ImageDraw
-from tests.models import tiny_editors, tiny_pipelines
 
 from weakspot.core.errors import ConfigError, ModelError, RefusedPromptError
 from weakspot.core.generated import OwnImages
@@ -30,28 +28,16 @@ OTHERS = {"controlnet": ("controlnet", {}), "pixels": ("pixels", {})}
 OPTIONS = {"flux2": {"call": {"text_encoder_out_layers": [1], "max_sequence_length": 64}}}
 
 
-@pytest.fixture(autouse=True)
-def _one_thread():
-    n_threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(n_threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    made = {}
-
-    def saved(name):
+def folder(saved):
+    def place(name):
         kind, options = (EDITORS | FILLERS | OTHERS)[name]
-        if name not in made:
-            builders = vars(tiny_pipelines) | vars(tiny_editors)
-            made[name] = builders[f"save_{kind}"](
-                tmp_path_factory.mktemp("pipeline") / name, **options
-            )
-        return made[name]
+        return saved(kind, **options)
 
-    return saved
+    return place
 
 
 def _image(sample_id):
@@ -227,11 +213,9 @@ def test_prompts__of_no_class_are_refused(folder):
 def test_settings__every_problem_is_named(folder):
     with pytest.raises(
         ConfigError,
-        match=r"mode: 'x' .*instruction: .*side: 3; strength: 0; control: .*speed: there",
+        match=r"(?s)strength must.*mode: 'x' .*control: .*instruction: .*side: 3",
     ):
-        DiffusersEditor(
-            model="m", mode="x", instruction="no", side=3, strength=0, control="y", speed=1
-        )
+        DiffusersEditor(model="m", mode="x", instruction="no", side=3, strength=0, control="y")
     with pytest.raises(ConfigError, match="inside a project"):
         DiffusersEditor(model=folder("pix2pix")).generate([GREEN], seeds=[0])
     with pytest.raises(ModelError, match="takes no image to change"):

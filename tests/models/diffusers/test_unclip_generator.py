@@ -1,10 +1,7 @@
-import importlib.util
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from weakspot.core.errors import ConfigError, DataError, ModelError
 from weakspot.core.generated import PASS
@@ -18,35 +15,13 @@ CAPTIONS = ["a photo of a cat", "a photo of a dog", "a green disc"]
 SEEDS = [3, 4, 5]
 
 
-def _tiny_pipelines():
-    spec = importlib.util.spec_from_file_location(
-        "tiny_pipelines", Path(__file__).parents[1] / "tiny_pipelines.py"
-    )
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture(autouse=True)
-def _one_thread():
-    n_threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(n_threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(scope="module")
-def folders(tmp_path_factory):
-    tiny, root = _tiny_pipelines(), tmp_path_factory.mktemp("unclip")
-    kinds = (
-        "clip",
-        "unclip_from_images",
-        "unclip_from_words",
-        "kandinsky",
-        "kandinsky_prior",
-        "stable_diffusion",
-    )
-    return {kind: getattr(tiny, f"save_{kind}")(root / kind) for kind in kinds}
+def folders(saved):
+    kinds = "clip unclip_from_images unclip_from_words kandinsky kandinsky_prior stable_diffusion"
+    return {kind: saved(kind) for kind in kinds.split()}
 
 
 @pytest.fixture(params=["from words", "from images", "kandinsky"])

@@ -1,13 +1,13 @@
 import hashlib
 import io
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
 from PIL import Image
 from tests.models.fake_providers import CUDA, FakeProviders
+from tests.models.tiny_graphs import mean_tower
 
 from weakspot.core.errors import ConfigError, ModelError, UnavailableError
 from weakspot.models.embedded import image_tower
@@ -18,7 +18,6 @@ from weakspot.models.embedded.encoder import (
     MEMORY_SHA256,
     PROJECTION_PATH,
     EmbeddedDefault,
-    cosine_of,
     known_image,
     require_known_embedding,
 )
@@ -39,21 +38,7 @@ CLIP_STD = np.array([0.26862954, 0.26130258, 0.27577711])
 
 def small_tower(cache: Path, *, sign: float = 1.0, path_of=float_tower_path) -> None:
     """A tower in the real one's place and form whose embedding is the mean of every channel."""
-    nodes = [
-        helper.make_node("GlobalAveragePool", ["pixel_values"], ["mean"]),
-        helper.make_node("Flatten", ["mean"], ["flat"]),
-        helper.make_node("MatMul", ["flat", "weights"], ["image_embeds"]),
-    ]
-    given = helper.make_tensor_value_info("pixel_values", TensorProto.FLOAT, ["n", 3, 224, 224])
-    found = helper.make_tensor_value_info("image_embeds", TensorProto.FLOAT, ["n", 3])
-    weights = numpy_helper.from_array(sign * np.eye(3, dtype=np.float32), "weights")
-    graph = helper.make_graph(nodes, "tower", [given], [found], [weights])
-    path = path_of(cache)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    onnx.save(
-        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9),
-        str(path),
-    )
+    mean_tower(path_of(cache), side=224, weights=sign * np.eye(3, dtype=np.float32))
 
 
 def small_text_side(path: Path, *, image_mean=(0.0, 0.0, 0.0), known=None) -> Path:
@@ -318,24 +303,19 @@ def test_known_image__same_bytes_everywhere() -> None:
     )
 
 
-def test_require_known_embedding__near_enough() -> None:
-    assert require_known_embedding(
-        np.array([1.0, 0.1]), np.array([2.0, 0.2]), where="tower.onnx"
-    ) == pytest.approx(1.0)
-
-
-def test_require_known_embedding__another_embedding_is_refused() -> None:
-    with pytest.raises(ModelError, match=r"cosine 0\.800, not >= 0\.99.*tower\.onnx"):
-        require_known_embedding(np.array([0.8, 0.6]), np.array([1.0, 0.0]), where="tower.onnx")
-
-
-def test_require_known_embedding__not_a_number_is_refused() -> None:
-    with pytest.raises(ModelError, match="cosine nan"):
-        require_known_embedding(np.array([np.nan, 1.0]), np.array([1.0, 0.0]), where="tower.onnx")
-
-
-def test_cosine_of__right_angle() -> None:
-    assert cosine_of(np.array([1.0, 0.0]), np.array([0.0, 3.0])) == 0.0
+@pytest.mark.parametrize(
+    ("made", "expected", "cosine"),
+    [
+        ([1.0, 0.1], [2.0, 0.2], None),
+        ([0.8, 0.6], [1.0, 0.0], r"cosine 0\.800, not >= 0\.99.*tower\.onnx"),
+        ([0.0, 3.0], [1.0, 0.0], r"cosine 0\.000"),
+        ([np.nan, 1.0], [1.0, 0.0], "cosine nan"),
+    ],
+)
+def test_require_known_embedding__another_one_is_refused(made, expected, cosine):
+    refused = nullcontext() if cosine is None else pytest.raises(ModelError, match=cosine)
+    with refused:
+        require_known_embedding(np.array(made), np.array(expected), where="tower.onnx")
 
 
 def test_shipped_weights__hold_the_known_embedding_and_fit_the_models() -> None:

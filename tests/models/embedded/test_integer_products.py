@@ -16,8 +16,8 @@ def multiplied(rows, product: Product, **options) -> np.ndarray:
     builder.nodes.append(helper.make_node("Identity", [answer], ["answer"]))
     k = np.shape(rows)[1]
     model = builder.model(
-        given=helper.make_tensor_value_info("rows", TensorProto.FLOAT, ["n", k]),
-        found=helper.make_tensor_value_info("answer", TensorProto.FLOAT, ["n", None]),
+        helper.make_tensor_value_info("rows", TensorProto.FLOAT, ["n", k]),
+        helper.make_tensor_value_info("answer", TensorProto.FLOAT, ["n", None]),
     )
     session = onnxruntime.InferenceSession(
         model.SerializeToString(), providers=["CPUExecutionProvider"]

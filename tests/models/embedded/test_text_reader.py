@@ -61,12 +61,12 @@ def test_boxes__a_bar_is_grown_by_its_thickness():
     cores[80:90, 10:60] = 0.4
     cores[5:7, 5:7] = 0.9
 
-    (box,) = _boxes(cores)
+    ((corners, share),) = _boxes(cores)
 
     grown = 1.6 * 80 * 10 / (2 * 90)
-    assert box.share == pytest.approx((80 + 2 * grown) * (10 + 2 * grown) / 20000, rel=1e-3)
-    assert box.corners[0] == pytest.approx([(60 - grown) / 200, (40 - grown) / 100], abs=0.006)
-    assert box.corners[2] == pytest.approx([(140 + grown) / 200, (50 + grown) / 100], abs=0.006)
+    assert share == pytest.approx((80 + 2 * grown) * (10 + 2 * grown) / 20000, rel=1e-3)
+    assert corners[0] == pytest.approx([(60 - grown) / 200, (40 - grown) / 100], abs=0.006)
+    assert corners[2] == pytest.approx([(140 + grown) / 200, (50 + grown) / 100], abs=0.006)
 
 
 def test_cut_out__standing_line_is_turned():

@@ -10,11 +10,10 @@ from weakspot.core.errors import UnavailableError
 from weakspot.models.embedded.witness_networks import (
     INPUT,
     LayeredGraph,
-    NetworkSource,
     WitnessNetwork,
     likely_ones,
 )
-from weakspot.models.packages.registry_source import RegistryFile
+from weakspot.models.packages.wheel_member import RegistryFile
 from weakspot.models.preprocessing import Preprocessing
 
 CONTENT = b"redness"
@@ -32,9 +31,8 @@ WEIGHTS = RegistryFile(
 class Redness(WitnessNetwork):
     """The mean red of an image."""
 
-    source = NetworkSource(
-        name="redness", files=(WEIGHTS,), built="redness-1", images=Preprocessing(height=8, width=8)
-    )
+    name, files, built = "redness", (WEIGHTS,), "redness-1"
+    images = Preprocessing(height=8, width=8)
     n_built = 0
 
     def build(self, fetched, target):

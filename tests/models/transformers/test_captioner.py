@@ -201,7 +201,7 @@ def test_log_likelihoods__of_every_image_and_caption_whatever_the_batch(saved, k
 def test_log_likelihoods__sum_over_tokens_and_nothing_for_no_words(saved):
     captioner, images = _captioner(saved("blip")), IMAGES
     whole, start = captioner.log_likelihoods(images, ["it is red", "it is"]).T
-    words = [word for word in captioner._speaker.tokenizer.get_vocab() if word[0] not in "[<"]
+    words = [word for word in captioner.tokenizer.get_vocab() if word[0] not in "[<"]
     every = captioner.log_likelihoods(images, [f"it is {word}" for word in words])
     assert (np.exp(every - start[:, None]).sum(axis=1) <= 1 + 1e-4).all()
     assert (whole < start).all()
@@ -214,7 +214,7 @@ def test_log_likelihoods__sum_over_tokens_and_nothing_for_no_words(saved):
 def test_log_likelihoods__greedy_words_are_the_likeliest(saved, kind):
     captioner, image = _captioner(saved(kind), max_new_tokens=1), IMAGES[0]
     said = captioner.caption([image])[0]
-    words = [word for word in captioner._speaker.tokenizer.get_vocab() if word[0] not in "[<"]
+    words = [word for word in captioner.tokenizer.get_vocab() if word[0] not in "[<"]
     found = captioner.log_likelihoods([image], words)[0]
     assert words[int(found.argmax())] == said
 
@@ -271,7 +271,7 @@ def test_image_side__bound_on_pixels_is_an_area(saved):
 
 
 def test_caption__thinking_is_switched_off(saved):
-    speaker = _captioner(saved("qwen_vl"))._speaker
+    speaker = _captioner(saved("qwen_vl"))
     told = "{% if enable_thinking is defined and not enable_thinking %}quiet{% endif %}"
     speaker._processor.chat_template += told
     asked = speaker.inputs(IMAGES[:1], "what?")["input_ids"][0]
@@ -281,5 +281,5 @@ def test_caption__thinking_is_switched_off(saved):
 def test_caption__thoughts_are_left_out(saved, monkeypatch):
     captioner = _captioner(saved("qwen_vl"))
     said = lambda images, speak: ["<think>a disc?</think> a disc"] * len(images)  # noqa: E731
-    monkeypatch.setattr(captioner._speaker, "_in_batches", said)
+    monkeypatch.setattr(captioner, "_in_batches", said)
     assert captioner.caption(IMAGES[:2]) == ["a disc", "a disc"]

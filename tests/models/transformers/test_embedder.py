@@ -271,7 +271,7 @@ def test_model__no_word_on_images(clip_folder, tmp_path):
 
 
 def test_model__nowhere(tmp_path, monkeypatch):
-    with pytest.raises(UnavailableError, match="is unavailable"):
+    with pytest.raises(UnavailableError, match=r"cannot be fetched.*embedder.name"):
         TransformersEmbedder(model=str(tmp_path / "nothing")).embed_texts(["dog"])
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weakspot.models.transformers.json_grammar import advance, is_complete, start
+from weakspot.models.transformers.json_grammar import is_whole, may_follow, pattern_of
 
 COLOURS = {
     "type": "object",
@@ -15,9 +15,8 @@ COLOURS = {
 }
 
 
-def _fits(schema, text, **options):
-    state = advance(start(schema), text, **options)
-    return state is not None and is_complete(state)
+def _follows(schema, text, piece="", **options):
+    return may_follow(pattern_of(schema), text, piece, **options)
 
 
 @pytest.mark.parametrize(
@@ -41,8 +40,10 @@ def _fits(schema, text, **options):
         ({"properties": {"a": {"type": "null"}}}, '{"a":null}'),
     ],
 )
-def test_advance__takes_what_fits(schema, text):
-    assert _fits(schema, text)
+def test_may_follow__takes_what_fits_in_any_pieces(schema, text):
+    assert is_whole(pattern_of(schema), text)
+    assert all(_follows(schema, text[:place], text[place:]) for place in range(len(text)))
+    assert all(_follows(schema, text[:place]) for place in range(len(text)))
     json.loads(text)
 
 
@@ -71,53 +72,53 @@ def test_advance__takes_what_fits(schema, text):
         ({"type": "array", "items": {"type": "integer"}}, "[1,]"),
     ],
 )
-def test_advance__refuses_what_cannot_follow(schema, text):
-    assert advance(start(schema), text) is None
+def test_may_follow__refuses_what_cannot(schema, text):
+    assert not _follows(schema, "", text)
 
 
-def test_is_complete__only_when_whole():
-    assert not is_complete(advance(start(COLOURS), '{"colours": ["red"], "sure": tru'))
-    assert not is_complete(advance(start({"type": "number"}), "-"))
-    assert not is_complete(advance(start({"type": "number"}), "1."))
-
-
-def test_advance__in_a_hurry_nothing_new_is_begun():
-    begun = advance(start({"type": "array", "items": {"type": "string"}}), '["red"')
-    assert advance(begun, ",") is not None
-    assert advance(begun, ",", hurry=1) is None
-    assert advance(begun, "]", hurry=1) == ()
-    assert advance(start({"type": "array", "minItems": 2}), '["a"', hurry=1) is not None
-    assert advance(start({"type": "array", "minItems": 2}), '["a","b', hurry=1) is not None
-
-
-def test_advance__in_a_greater_hurry_strings_end():
-    inside = advance(start({"type": "string"}), '"re')
-    assert advance(inside, "d", hurry=1) is not None
-    assert advance(inside, "d", hurry=2) is None
-    assert advance(inside, '"', hurry=2) == ()
-
-
-def test_advance__state_is_not_changed_by_trying():
-    state = advance(start(COLOURS), '{"colours": ["r')
-    assert advance(state, 'ed"') == advance(state, 'ed"')
-    assert advance(state, "\n") is None
-
-
-@given(
-    st.lists(
-        st.text(
-            st.characters(
-                codec="ascii", min_codepoint=33, max_codepoint=126, exclude_characters='"\\'
-            ),
-            min_size=1,
-        ),
-        max_size=5,
-    )
+@pytest.mark.parametrize(
+    ("schema", "text"),
+    [
+        (COLOURS, '{"colours": ["red"], "sure": tru'),
+        ({"type": "number"}, "-"),
+        ({"type": "number"}, "1."),
+    ],
 )
-def test_advance__piece_by_piece_is_the_same_as_at_once(words):
-    schema = {"type": "array", "items": {"type": "string"}}
+def test_is_whole__only_when_nothing_is_missing(schema, text):
+    assert _follows(schema, text)
+    assert not is_whole(pattern_of(schema), text)
+
+
+TEXTS, TWO = {"type": "array", "items": {"type": "string"}}, {"type": "array", "minItems": 2}
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "piece", "hurry", "follows"),
+    [
+        (TEXTS, '["red"', ",", 0, True),
+        (TEXTS, '["red"', ",", 1, False),
+        (TEXTS, '["re', 'd",', 1, False),
+        (TEXTS, '["red"', "]", 1, True),
+        (TWO, '["a"', ",", 1, True),
+        (TWO, '["a","b', "c", 1, True),
+        ({"type": "string"}, '"re', "d", 1, True),
+        ({"type": "string"}, '"re', "d", 2, False),
+        ({"type": "string"}, '"re', '"', 2, True),
+    ],
+)
+def test_may_follow__in_a_hurry_nothing_new_is_begun_and_strings_end(
+    schema, text, piece, hurry, follows
+):
+    assert _follows(schema, text, piece, hurry=hurry) is follows
+
+
+LETTERS = st.characters(
+    codec="ascii", min_codepoint=33, max_codepoint=126, exclude_characters='"\\'
+)
+
+
+@given(st.lists(st.text(LETTERS, min_size=1), max_size=5))
+def test_may_follow__any_words(words):
     text = json.dumps(words)
-    state = start(schema)
-    for place in range(0, len(text), 3):
-        state = advance(state, text[place : place + 3])
-    assert state == advance(start(schema), text) == ()
+    assert is_whole(pattern_of(TEXTS), text)
+    assert all(_follows(TEXTS, text[:place], text[place : place + 3]) for place in range(len(text)))

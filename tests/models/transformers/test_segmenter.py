@@ -1,23 +1,10 @@
 import numpy as np
 import pytest
-from tests.models import tiny_segmenters
 
 from weakspot.core.errors import ConfigError, ModelError
 from weakspot.models.transformers.segmenter import TransformersSegmenter
 from weakspot.testing import material
 from weakspot.testing.checks import checks_for
-
-
-@pytest.fixture(scope="module")
-def folder_of(tmp_path_factory):
-    made = {}
-
-    def folder(kind):
-        if kind not in made:
-            made[kind] = getattr(tiny_segmenters, f"save_{kind}")(tmp_path_factory.mktemp(kind))
-        return made[kind]
-
-    return folder
 
 
 def _segmenter(folder, **options):
@@ -28,23 +15,23 @@ def _segmenter(folder, **options):
 @pytest.mark.parametrize(
     "check", ["masks_fit_their_images", "masks_do_not_depend_on_the_batch", "can_be_sent"]
 )
-def test_segmenter__keeps_its_contract(folder_of, kind, check):
-    checks_for("segmenters")[check](lambda: _segmenter(folder_of(kind)))
+def test_segmenter__keeps_its_contract(saved, kind, check):
+    checks_for("segmenters")[check](lambda: _segmenter(saved(kind)))
 
 
 @pytest.mark.parametrize("kind", ["clipseg", "mask2former"])
-def test_segment__class_decides(folder_of, kind):
+def test_segment__class_decides(saved, kind):
     images = material.images()[:1]
     disc, star = (
-        _segmenter(folder_of(kind)).segment(images, class_names=[name])[0].coverage
+        _segmenter(saved(kind)).segment(images, class_names=[name])[0].coverage
         for name in ("disc", "star")
     )
     assert np.abs(disc - star).max() > 1e-3
 
 
-def test_segment__label_by_any_of_its_names_or_as_told(folder_of):
+def test_segment__label_by_any_of_its_names_or_as_told(saved):
     images = material.images()[:1]
-    folder = folder_of("mask2former")
+    folder = saved("mask2former")
     disc, circle = (
         _segmenter(folder).segment(images, class_names=[name])[0].coverage
         for name in ("disc", "Circle")
@@ -54,13 +41,13 @@ def test_segment__label_by_any_of_its_names_or_as_told(folder_of):
     np.testing.assert_array_equal(disc, told[0].coverage)
 
 
-def test_segment__class_that_the_model_does_not_know(folder_of):
+def test_segment__class_that_the_model_does_not_know(saved):
     with pytest.raises(ModelError, match="no label for the class 'horse'.*options.labels"):
-        _segmenter(folder_of("mask2former")).segment(material.images()[:1], class_names=["horse"])
+        _segmenter(saved("mask2former")).segment(material.images()[:1], class_names=["horse"])
 
 
-def test_segment__unsure_mask_is_refused(folder_of):
-    (mask,) = _segmenter(folder_of("clipseg"), least_quality=1.0).segment(
+def test_segment__unsure_mask_is_refused(saved):
+    (mask,) = _segmenter(saved("clipseg"), least_quality=1.0).segment(
         material.images()[:1], class_names=["disc"]
     )
     assert mask.refused.startswith("the model gives its mask the quality 0.")
@@ -72,5 +59,5 @@ def test_segment__kind_without_masks_says_which_have(saved):
 
 
 def test_segmenter__quality_that_no_mask_can_have():
-    with pytest.raises(ConfigError, match="between 0 and 1.*least_quality.*4"):
+    with pytest.raises(ConfigError, match="least_quality must lie in.*4"):
         TransformersSegmenter(model="some/model", least_quality=4)

@@ -4,54 +4,53 @@ import sys
 import pytest
 
 from weakspot.core.errors import ConfigError, MissingExtraError, ModelError, UnavailableError
-from weakspot.models.transformers.source import TransformersSettings, TransformersSource, first_line
+from weakspot.models.transformers.source import SpeakingModel, first_line
 
 
 def _source(model, **options):
-    return TransformersSource(TransformersSettings(model=str(model), device="cpu", **options))
+    return SpeakingModel(**{"model": model, "device": "cpu", **options})
 
 
 def test_model__missing_library_is_named_with_the_install_command(monkeypatch, saved):
     folder = saved("llama")
     monkeypatch.setitem(sys.modules, "transformers", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'weakspot\[hub\]'"):
-        _source(folder).model("AutoModelForCausalLM")
+        _source(folder).network("AutoModelForCausalLM")
 
 
 def test_model__kind_of_number(saved):
     assert (
-        str(_source(saved("llama"), dtype="bfloat16").model("AutoModelForCausalLM").dtype)
+        str(_source(saved("llama"), dtype="bfloat16").network("AutoModelForCausalLM").dtype)
         == "torch.bfloat16"
     )
     with pytest.raises(ConfigError, match="int8"):
-        _source(saved("llama"), dtype="int8").model("AutoModelForCausalLM")
+        _source(saved("llama"), dtype="int8").network("AutoModelForCausalLM")
 
 
 def test_model__numbers_as_they_are_stored(saved, tmp_path):
-    _source(saved("llama"), dtype="float16").model("AutoModelForCausalLM").save_pretrained(tmp_path)
+    _source(saved("llama"), dtype="float16").network("AutoModelForCausalLM").save_pretrained(
+        tmp_path
+    )
     halves = _source(tmp_path, dtype="auto")
-    assert str(halves.model("AutoModelForCausalLM").dtype) == "torch.float16"
+    assert str(halves.network("AutoModelForCausalLM").dtype) == "torch.float16"
     assert halves.identity("x") == _source(tmp_path, dtype="float16").identity("x")
 
 
 def test_model__spread_by_accelerate(saved):
-    settings = TransformersSettings(model=str(saved("llama")), device_map="auto")
-    source = TransformersSource(settings)
+    source = _source(saved("llama"), device="auto", device_map="auto")
     assert source._loading()["device_map"] == "auto"
-    assert source.model("AutoModelForCausalLM").device.type in ("cpu", "cuda", "mps")
+    assert source.network("AutoModelForCausalLM").device.type in ("cpu", "cuda", "mps")
 
 
 def test_settings__wrong_ways_to_load(saved):
     with pytest.raises(ConfigError, match=r"(?s)quantise: must be one of .*give one of them"):
-        TransformersSettings(model="x", quantise="2-bit", device="cpu", device_map="auto")
+        _source("x", quantise="2-bit", device_map="auto")
     with pytest.raises(UnavailableError, match="pip install bitsandbytes"):
-        TransformersSource(TransformersSettings(model=str(saved("llama")), quantise="4-bit")).model(
-            "AutoModelForCausalLM"
-        )
+        _source(saved("llama"), quantise="4-bit").network("AutoModelForCausalLM")
 
 
 def test_load__nothing_is_printed(saved, capfd):
-    _source(saved("llama")).model("AutoModelForCausalLM")
+    _source(saved("llama")).network("AutoModelForCausalLM")
     assert capfd.readouterr() == ("", "")
 
 
@@ -61,7 +60,7 @@ def test_load__weights_that_are_damaged(saved, tmp_path):
             path.read_bytes()[: -1000 if path.suffix == ".safetensors" else None]
         )
     with pytest.raises(ModelError, match="cannot load the model: Error while deserializing"):
-        _source(tmp_path).model("AutoModelForCausalLM")
+        _source(tmp_path).network("AutoModelForCausalLM")
 
 
 def test_load__folder_without_a_model_asks_no_network(tmp_path, monkeypatch):

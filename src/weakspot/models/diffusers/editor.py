@@ -1,6 +1,7 @@
 """A user's own images changed as words say, by diffusion pipelines that edit, fill in or follow images."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -8,13 +9,12 @@ from typing import Any, Literal, get_args
 import numpy as np
 from PIL import Image
 
-from weakspot.core.errors import ConfigError, ModelError
+from weakspot.core.bounds import PositiveFraction
+from weakspot.core.errors import ModelError
 from weakspot.core.roles import GeneratedImage
 from weakspot.models.diffusers.pipeline import (
-    PipelineSettings,
-    PipelineSource,
+    RetunedPipeline,
     arguments_of,
-    draw,
     refuse_unequal,
 )
 from weakspot.models.edited_images import INSTRUCTION, EditsOwnImages, Parent, editing_problems
@@ -35,7 +35,8 @@ EDGES = (100, 200)
 OTHER_TASKS = ("Upscale", "SuperResolution", "Video", "Variation", "Marigold", "Layered")
 
 
-class DiffusersEditor(EditsOwnImages):
+@dataclass(kw_only=True, eq=False)
+class DiffusersEditor(EditsOwnImages, RetunedPipeline):
     """Changes images of the class that a prompt names so that they show what the prompt says, and keeps the rest.
 
     What the pipeline takes decides how. *Editing* pipelines (InstructPix2Pix, FLUX.1 Kontext, FLUX.2, Qwen-Image-Edit) get the image
@@ -47,55 +48,48 @@ class DiffusersEditor(EditsOwnImages):
     The same class and seed take the same image, whatever else the prompt says, so prompts that differ make pairs.
 
     Args:
-        model: name on the hub, or a folder that `save_pretrained` wrote; with a folder nothing is asked of any network.
         mode: instruct, fill, redraw or control; empty for what the pipeline is made for.
         instruction: what editing pipelines are told; `{prompt}` stands for the prompt.
         side: longest side of the images in pixels, rounded to what pipelines take.
-        strength: how much of an image is drawn anew in mode redraw, 0 to 1.
+        strength: how much of an image is drawn in mode redraw, 0 to 1.
         controlnet: name on the hub or folder of a ControlNet that fits the pipeline; empty if the pipeline has one or needs none.
         control: what a ControlNet is shown: canny for the outlines of the image, image for the image itself.
-        settings: further settings of the pipeline, see `PipelineSettings`.
     """
 
-    def __init__(
-        self,
-        *,
-        model: str | Path,
-        mode: str = "",
-        instruction: str = INSTRUCTION,
-        side: int = SIDE,
-        strength: float = 0.6,
-        controlnet: str | Path = "",
-        control: str = "canny",
-        **settings: Any,
-    ) -> None:
-        problems = [
-            *([] if mode in ("", *MODES) else [f"mode: {mode!r} (known: {', '.join(MODES)})"]),
-            *editing_problems(instruction, side),
-            *([] if 0.0 < strength <= 1.0 else [f"strength: {strength!r}"]),
-            *([] if control in CONTROLS else [f"control: {control!r} (known: canny, image)"]),
-            *[f"{name}: there is no such option" for name in settings if name not in OPTIONS],
+    mode: str = ""
+    instruction: str = INSTRUCTION
+    side: int = SIDE
+    strength: PositiveFraction = 0.6
+    controlnet: str = ""
+    control: str = "canny"
+
+    def __post_init__(self) -> None:
+        self.controlnet = str(self.controlnet)
+        super().__post_init__()
+
+    def _problems(self) -> list[str]:
+        choices = (("mode", ("", *MODES)), ("control", CONTROLS))
+        return [
+            *super()._problems(),
+            *(
+                f"{name}: {getattr(self, name)!r} (known: {', '.join(filter(None, known))})"
+                for name, known in choices
+                if getattr(self, name) not in known
+            ),
+            *editing_problems(self.instruction, self.side),
         ]
-        if problems:
-            raise ConfigError(
-                f"Some options cannot be used: {'; '.join(problems)}.", where="options"
-            )
-        self._source = PipelineSource(PipelineSettings(model=str(model), **settings))
-        self._asked_mode, self._instruction, self.side = mode, instruction, side
-        self._strength = float(strength)
-        self._controlnet, self._control = str(controlnet), control
 
     @property
     def generator_id(self) -> str:
-        asked = (self._asked_mode, self._instruction, self.side, self._strength)
+        asked = (self.mode, self.instruction, self.side, float(self.strength))
         digest = "" if self._own is None else self._own.digest
-        folder = Path(self._controlnet)
+        folder = Path(self.controlnet)
         named = (
-            file_hash(folder) if self._controlnet and folder.is_dir() else self._controlnet,
-            self._control,
+            file_hash(folder) if self.controlnet and folder.is_dir() else self.controlnet,
+            self.control,
         )
         controlled = () if named == ("", CONTROLS[0]) else named
-        return self._source.identity("edit", *asked, digest, *controlled)
+        return self.identity("edit", *asked, digest, *controlled)
 
     def generate(self, prompts: Sequence[str], *, seeds: Sequence[int]) -> list[GeneratedImage]:
         """Return one changed image a prompt.
@@ -109,9 +103,7 @@ class DiffusersEditor(EditsOwnImages):
 
     def _edit(self, prompt: str, seed: int) -> GeneratedImage:
         parent = self._parent(prompt, seed)
-        (drawn,) = draw(
-            self._source, self._pipeline, [seed], lambda _: self._inputs(prompt, parent)
-        )
+        (drawn,) = self.draw(self._pipeline, [seed], lambda _: self._inputs(prompt, parent))
         return GeneratedImage(
             image=parent.kept_outside(drawn.image),
             prompt=prompt,
@@ -123,27 +115,25 @@ class DiffusersEditor(EditsOwnImages):
 
     def _inputs(self, prompt: str, parent: Parent) -> dict[str, Any]:
         takes = arguments_of(type(self._pipeline))
-        options = self._source.call_options(self._pipeline)
+        options = self.call_options(self._pipeline)
         width, height = parent.image.size
         sized = {"width": width, "height": height} if {"width", "height"} <= takes else {}
         if "_auto_resize" in takes:
             # FLUX.1 Kontext would enlarge every image to a million pixels.
             sized |= {"_auto_resize": False, "max_area": width * height}
         if self._mode == "redraw":
-            options |= {"strength": self._strength}
+            options |= {"strength": self.strength}
             sized = {}
         if self._mode == "fill":
             options |= {"mask_image": parent.mask}
-        words = (
-            self._instruction.replace("{prompt}", prompt) if self._mode == "instruct" else prompt
-        )
+        words = self.instruction.replace("{prompt}", prompt) if self._mode == "instruct" else prompt
         return {"prompt": words, **self._shown(parent, takes), **sized, **options}
 
     def _shown(self, parent: Parent, takes: frozenset[str]) -> dict[str, Image.Image]:
         """Return the images that the pipeline is given, by the names of its arguments."""
         shown = {"image": parent.image} if "image" in takes else {}
         if CONTROLLED & takes:
-            outlines = parent.image if self._control == "image" else _outlines(parent.image)
+            outlines = parent.image if self.control == "image" else _outlines(parent.image)
             shown["control_image" if "control_image" in takes else "image"] = outlines
         return shown
 
@@ -153,45 +143,44 @@ class DiffusersEditor(EditsOwnImages):
 
     @property
     def _model_name(self) -> str:
-        return self._source.settings.model
+        return self.model
 
     @cached_property
     def _mode(self) -> Mode:
         takes = self._arguments
-        if self._asked_mode:
-            return self._asked_mode  # type: ignore[return-value]
+        if self.mode:
+            return self.mode  # type: ignore[return-value]
         if "mask_image" in takes:
             return "fill"
-        if self._controlnet or CONTROLLED & takes:
+        if self.controlnet or CONTROLLED & takes:
             return "control"
         return "instruct" if "image" in takes and "strength" not in takes else "fill"
 
     @cached_property
     def _arguments(self) -> frozenset[str]:
-        source = self._source
-        found = arguments_of(source.kind(source.class_name))
-        if "prompt" not in found or any(task in source.class_name for task in OTHER_TASKS):
+        found = arguments_of(self.kind(self.class_name))
+        if "prompt" not in found or any(task in self.class_name for task in OTHER_TASKS):
             raise self._no_editor("does another thing than changing an image as words say")
         return found
 
     @cached_property
     def _pipeline(self) -> Any:
-        source, takes = self._source, self._arguments
+        takes = self._arguments
         needed = {
             "instruct": "image" in takes and "strength" not in takes,
             "fill": "mask_image" in takes,
             "redraw": "strength" in takes,
             "control": bool(CONTROLLED & takes),
         }[self._mode]
-        is_ready = needed and not self._controlnet
+        is_ready = needed and not self.controlnet
         kind = "DiffusionPipeline" if is_ready else SIBLINGS.get(self._mode, "")
-        if not kind or (self._mode == "control" and not is_ready and not self._controlnet):
+        if not kind or (self._mode == "control" and not is_ready and not self.controlnet):
             raise self._no_editor(
                 "takes no image to change"
                 if self._mode == "instruct"
                 else "has no ControlNet, and none is named"
             )
-        parts = {"controlnet": source.part(self._controlnet)} if self._controlnet else {}
+        parts = {"controlnet": self.part(self.controlnet)} if self.controlnet else {}
         made = self._loaded(kind, parts)
         if getattr(made, "safety_checker", None) is not None:
             made.register_modules(safety_checker=None)
@@ -199,7 +188,7 @@ class DiffusersEditor(EditsOwnImages):
 
     def _loaded(self, kind: str, parts: dict[str, Any]) -> Any:
         try:
-            return self._source.pipeline(kind, **parts)
+            return self.pipeline(kind, **parts)
         except ModelError as error:
             if "AutoPipeline can't find" not in str(error):
                 raise
@@ -207,19 +196,11 @@ class DiffusersEditor(EditsOwnImages):
 
     def _no_editor(self, why: str) -> ModelError:
         return ModelError(
-            f"{self._source.class_name} {why}.",
-            where=self._source.settings.model,
+            f"{self.class_name} {why}.",
+            where=self.model,
             fix="Name an editing pipeline (Qwen-Image-Edit, FLUX.1 Kontext, FLUX.2, InstructPix2Pix), one that fills in "
             'or that has siblings (Stable Diffusion, SDXL, FLUX; mode = "fill" or "redraw"), or a ControlNet (controlnet).',
         )
-
-
-OPTIONS = frozenset(PipelineSettings.__dataclass_fields__) - {
-    "model",
-    "batch_size",
-    "width",
-    "height",
-}
 
 
 def _outlines(image: Image.Image) -> Image.Image:

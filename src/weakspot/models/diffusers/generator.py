@@ -1,21 +1,19 @@
 """Images from words by diffusion pipelines, by name or from a folder."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from weakspot.core.errors import ConfigError, ModelError, RefusedPromptError
+from weakspot.core.bounds import Count
+from weakspot.core.errors import ModelError, RefusedPromptError
 from weakspot.core.generated import PASS
-from weakspot.core.registry import Sendable
 from weakspot.core.roles import GeneratedImage
 from weakspot.models.diffusers.pipeline import (
     UNSAFE,
     GeneratedPixels,
-    PipelineSettings,
-    PipelineSource,
+    PipelineModel,
+    RetunedPipeline,
     arguments_of,
-    draw,
     refuse_unequal,
 )
 from weakspot.models.loading import LoadedOnce
@@ -24,39 +22,29 @@ CHECKER_CLASS = "StableDiffusionSafetyChecker"
 FLAGGED = "the pipeline's safety checker flagged the image; its pixels are as they were drawn"
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class SafetyChecker:
-    """The checker of Stable Diffusion pipelines, taken out of the pipeline.
-
-    Args:
-        source: where the pipeline came from.
-        checker: the network.
-        processor: prepares images for it.
-    """
-
-    source: PipelineSource
-    checker: Any
-    processor: Any
-
-    def verdict(self, drawn: GeneratedPixels) -> str:
-        """Return `pass`, or that the image was flagged."""
-        with self.source.running(0):
-            pixels = self.processor(images=[drawn.image], return_tensors="pt").pixel_values
-            prepared = pixels.to(self.source.device, self.checker.dtype)
-            _, flags = self.checker(clip_input=prepared, images=[drawn.values.copy()])
-        return FLAGGED if flags[0] else PASS
+Checker = Callable[[GeneratedPixels], str]
+"""Gives `pass`, or says that the image was flagged."""
 
 
-def taken_out(source: PipelineSource, pipeline: Any) -> SafetyChecker | None:
-    """Take the checker out of a pipeline, so that it no longer blackens images, and return it.
+def taken_out(source: PipelineModel, pipeline: Any) -> Checker | None:
+    """Take the checker of Stable Diffusion out of a pipeline, so that it no longer blackens images, and return it.
 
     Checkers of other classes stay: pipelines count on them, and say themselves what they flagged.
     """
-    checker = getattr(pipeline, "safety_checker", None)
-    if type(checker).__name__ != CHECKER_CLASS:
+    network: Any = getattr(pipeline, "safety_checker", None)
+    if type(network).__name__ != CHECKER_CLASS:
         return None
+    processor = pipeline.feature_extractor
     pipeline.register_modules(safety_checker=None)
-    return SafetyChecker(source=source, checker=checker, processor=pipeline.feature_extractor)
+
+    def verdict(drawn: GeneratedPixels) -> str:
+        with source.running(0):
+            pixels = processor(images=[drawn.image], return_tensors="pt").pixel_values
+            prepared = pixels.to(source.place, network.dtype)
+            _, flags = network(clip_input=prepared, images=[drawn.values.copy()])
+        return FLAGGED if flags[0] else PASS
+
+    return verdict
 
 
 SAFETY = ("record", "off")
@@ -72,7 +60,8 @@ def is_editor(class_name: str) -> bool:
     return any(word in class_name for word in ("Kontext", "Edit", "Pix2Pix", "Inpaint", "Fill"))
 
 
-class DiffusersGenerator(Sendable):
+@dataclass(kw_only=True, eq=False)
+class DiffusersGenerator(RetunedPipeline):
     """Stable Diffusion 1, 2, XL, turbo and 3, FLUX and whatever else diffusers loads as a pipeline from words to images.
 
     The same prompt and seed give the same image, whatever is asked for with it, as long as the pipeline draws one image a call.
@@ -85,77 +74,24 @@ class DiffusersGenerator(Sendable):
     numbers has the verdict `not-finite`. A prompt that is longer than every text encoder reads is refused, not cut.
 
     Args:
-        model: name on the hub, or a folder that `save_pretrained` wrote; with a folder nothing is asked of any network.
-        revision: branch, tag or commit on the hub.
-        device: auto, cpu, cuda, cuda:1, mps.
-        dtype: auto, float32, float16 or bfloat16; auto is bfloat16 for FLUX and Stable Diffusion 3 on a graphics card, float16 for
-            the others there, and float32 elsewhere.
-        steps: denoising steps; None for the pipeline's own number.
-        guidance_scale: how closely words are followed; None for the pipeline's own, 0 for turbo kinds.
         width: in pixels; None for the pipeline's own.
         height: in pixels; None for the pipeline's own.
-        negative_prompt: what images are not to show.
         batch_size: images a call of the pipeline.
-        variant: kind of weight files, for example fp16.
-        call: further arguments of the pipeline's call, by their own names.
-        scheduler: class of diffusers that takes the place of the pipeline's own scheduler.
-        lora: name on the hub, folder or file of a LoRA.
-        lora_weight: how much of it.
-        offload: model or sequential to keep parts in memory until their turn comes.
-        quantise: 4-bit or 8-bit to load the large parts so by bitsandbytes.
         safety: record, or off to leave the checker out.
     """
 
-    def __init__(
-        self,
-        *,
-        model: str | Path,
-        revision: str | None = None,
-        device: str = "auto",
-        dtype: str = "auto",
-        steps: int | None = None,
-        guidance_scale: float | None = None,
-        width: int | None = None,
-        height: int | None = None,
-        negative_prompt: str = "",
-        batch_size: int = 1,
-        variant: str | None = None,
-        call: Mapping[str, Any] | None = None,
-        scheduler: str = "",
-        lora: str | Path = "",
-        lora_weight: float = 1.0,
-        offload: str = "",
-        quantise: str = "",
-        safety: str = "record",
-    ) -> None:
-        if safety not in SAFETY:
-            raise ConfigError("safety must be record or off.", where="options", given=safety)
-        self._source = PipelineSource(
-            PipelineSettings(
-                model=str(model),
-                revision=revision,
-                variant=variant,
-                device=device,
-                dtype=dtype,
-                steps=steps,
-                guidance_scale=guidance_scale,
-                width=width,
-                height=height,
-                negative_prompt=negative_prompt,
-                batch_size=batch_size,
-                call=call or {},
-                scheduler=scheduler,
-                lora=str(lora),
-                lora_weight=lora_weight,
-                offload=offload,
-                quantise=quantise,
-            )
-        )
-        self._safety = safety
+    width: Count | None = None
+    height: Count | None = None
+    batch_size: Count = 1
+    safety: str = "record"
+
+    def _problems(self) -> list[str]:
+        known = [] if self.safety in SAFETY else [f"safety: {self.safety!r} is not record or off"]
+        return [*super()._problems(), *known]
 
     @LoadedOnce
     def generator_id(self) -> str:
-        return self._source.identity("diffusers", self._safety)
+        return self.identity("diffusers", self.safety)
 
     def generate(self, prompts: Sequence[str], *, seeds: Sequence[int]) -> list[GeneratedImage]:
         """Return one image a prompt, the same for the same prompt and seed.
@@ -169,30 +105,25 @@ class DiffusersGenerator(Sendable):
             return []
         pipeline, _ = self._parts
         self._refuse_cut(prompts, pipeline)
-        settings = self._source.call_options(pipeline)
+        settings = self.call_options(pipeline)
         negative = settings.pop("negative_prompt", None)
 
         def inputs(rows: Sequence[int]) -> dict[str, Any]:
             unwanted = {} if negative is None else {"negative_prompt": [negative] * len(rows)}
             return {"prompt": [prompts[row] for row in rows], **unwanted, **settings}
 
-        drawn = draw(self._source, pipeline, list(seeds), inputs)
+        drawn = self.draw(pipeline, list(seeds), inputs)
+        images = self.images_of(drawn, prompts, seeds, self.generator_id)
         return [
-            GeneratedImage(
-                image=one.image,
-                prompt=prompt,
-                seed=seed,
-                generator_id=self.generator_id,
-                verdicts=self._verdicts(one),
-            )
-            for one, prompt, seed in zip(drawn, prompts, seeds, strict=True)
+            replace(image, verdicts=self._verdicts(one))
+            for image, one in zip(images, drawn, strict=True)
         ]
 
     def _verdicts(self, drawn: GeneratedPixels) -> dict[str, str]:
         _, checker = self._parts
-        if checker is None or self._safety == "off" or not drawn.is_finite:
+        if checker is None or self.safety == "off" or not drawn.is_finite:
             return drawn.verdicts
-        return drawn.verdicts | {UNSAFE: checker.verdict(drawn)}
+        return drawn.verdicts | {UNSAFE: checker(drawn)}
 
     def _refuse_cut(self, prompts: Sequence[str], pipeline: Any) -> None:
         parts = pipeline.components.items()
@@ -200,7 +131,7 @@ class DiffusersGenerator(Sendable):
             part for name, part in parts if name.startswith("tokenizer") and part is not None
         ]
         for prompt in prompts:
-            with self._source.quiet():
+            with self.quiet():
                 n_over = [
                     len(part(prompt).input_ids) - min(part.model_max_length, _MAX_PROMPT_LENGTH)
                     for part in tokenizers
@@ -208,29 +139,28 @@ class DiffusersGenerator(Sendable):
             if n_over and min(n_over) > 0:
                 raise RefusedPromptError(
                     f"The prompt is {min(n_over)} tokens longer than the pipeline reads; its end would be left out.",
-                    where=self._source.settings.model,
+                    where=self.model,
                     given=prompt,
                     fix="Say it in fewer words.",
                 )
 
     @LoadedOnce
-    def _parts(self) -> tuple[Any, SafetyChecker | None]:
-        source = self._source
-        written_by = arguments_of(source.kind(source.class_name))
-        if is_editor(source.class_name):
+    def _parts(self) -> tuple[Any, Checker | None]:
+        written_by = arguments_of(self.kind(self.class_name))
+        if is_editor(self.class_name):
             raise ModelError(
-                f"{source.class_name} changes an image that it is given and draws none from words alone.",
-                where=source.settings.model,
+                f"{self.class_name} changes an image that it is given and draws none from words alone.",
+                where=self.model,
                 fix="Set the generator to `edit` to have your own images changed, or name a text-to-image pipeline.",
             )
         # What was written as a pipeline that also takes an image may have a sibling of the same parts that takes words alone.
-        pipeline = source.pipeline(
+        pipeline = self.pipeline(
             "AutoPipelineForText2Image" if "image" in written_by else "DiffusionPipeline"
         )
         if "prompt" not in arguments_of(type(pipeline)):
             raise ModelError(
                 f"{type(pipeline).__name__} draws nothing from words.",
-                where=source.settings.model,
+                where=self.model,
                 fix="Name a text-to-image pipeline.",
             )
-        return pipeline, taken_out(source, pipeline)
+        return pipeline, taken_out(self, pipeline)

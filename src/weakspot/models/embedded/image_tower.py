@@ -6,7 +6,6 @@ image depends on its neighbours. A float32 graph with the same weights has neith
 """
 
 import hashlib
-import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -32,8 +31,10 @@ from weakspot.models.onnx.session import (
     choose_provider,
     make_session,
     run_session,
+    save_graph,
 )
-from weakspot.models.packages.registry_source import RegistryFile, cache_folder
+from weakspot.models.packages.registry_source import cache_folder
+from weakspot.models.packages.wheel_member import RegistryFile
 
 
 @dataclass(frozen=True)
@@ -82,13 +83,7 @@ def dequantise_file(source: Path, target: Path) -> int:
 
     model = onnx.load(str(source))
     replaced = dequantise(model)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
-    try:
-        onnx.save(model, str(partial))
-        os.replace(partial, target)
-    finally:
-        partial.unlink(missing_ok=True)
+    save_graph(model, target)
     return replaced
 
 
@@ -303,12 +298,7 @@ def write_halves(source: Path, target: Path) -> None:
     from onnxruntime.transformers.float16 import convert_float_to_float16
 
     halves = convert_float_to_float16(onnx.load(str(source)), keep_io_types=True)
-    partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
-    try:
-        onnx.save(halves, str(partial))
-        os.replace(partial, target)
-    finally:
-        partial.unlink(missing_ok=True)
+    save_graph(halves, target)
 
 
 @cache

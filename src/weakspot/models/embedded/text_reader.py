@@ -19,7 +19,8 @@ from weakspot.core.registry import Sendable
 from weakspot.core.run import Progress
 from weakspot.models.loading import LoadedOnce
 from weakspot.models.onnx.session import make_session, run_session
-from weakspot.models.packages.registry_source import RegistryFile, fetch_together
+from weakspot.models.packages.registry_source import fetch_together
+from weakspot.models.packages.wheel_member import RegistryFile
 
 _PACKAGE = {"package": "rapidocr", "version": "3.9.2"}
 DETECTOR = RegistryFile(
@@ -68,12 +69,8 @@ class TextLine:
     centre: tuple[float, float]
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Box:
-    """A line of text as a rectangle that may be turned: corners [4, 2] in parts of the image, clockwise from the upper left."""
-
-    corners: DoubleArray
-    share: float
+_Box = tuple[DoubleArray, float]
+"""A line of text as a rectangle that may be turned: corners [4, 2] in parts of the image, clockwise from the upper left; its share."""
 
 
 class TextReader(Sendable):
@@ -132,16 +129,16 @@ class TextReader(Sendable):
             self._sessions[0], {"x": _numbers(small)[None]}, where="the text detector"
         )
         boxes = list(_boxes(np.asarray(given[0])[0, 0]))
-        return sorted(boxes, key=lambda box: -box.share)
+        return sorted(boxes, key=lambda box: -box[1])
 
     def _recognise(self, image: Image.Image, box: _Box) -> TextLine:
-        strip = _cut_out(image, box.corners)
-        pixels = _numbers(strip)
+        corners, share = box
+        pixels = _numbers(_cut_out(image, corners))
         given = run_session(self._sessions[1], {"x": pixels[None]}, where="the text recogniser")
         text, confidence = read_characters(np.asarray(given[0])[0], self._characters)
-        across, down = box.corners.mean(axis=0)
+        across, down = corners.mean(axis=0)
         return TextLine(
-            text=text, confidence=confidence, share=box.share, centre=(float(across), float(down))
+            text=text, confidence=confidence, share=share, centre=(float(across), float(down))
         )
 
     @LoadedOnce
@@ -224,7 +221,7 @@ def _boxes(cores: AnyArray) -> Iterator[_Box]:
         corners[:, 0] = np.clip((corners[:, 0] + 0.5) / width, 0, 1)
         corners[:, 1] = np.clip((corners[:, 1] + 0.5) / height, 0, 1)
         share = min(size[0] * size[1] / (width * height), 1.0)
-        yield _Box(corners=_clockwise(corners), share=float(share))
+        yield _clockwise(corners), float(share)
 
 
 def _clockwise(corners: DoubleArray) -> DoubleArray:

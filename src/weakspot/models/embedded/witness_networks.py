@@ -11,14 +11,13 @@ refuses every other one.
 """
 
 import json
-import os
 import pickle
 import struct
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import IO, Any, ClassVar, Literal
 
@@ -29,10 +28,12 @@ from weakspot.core.arrays import AnyArray, FloatArray
 from weakspot.core.errors import ModelError
 from weakspot.core.registry import Sendable
 from weakspot.core.run import Progress
+from weakspot.models.embedded.integer_tower import GraphBuilder
 from weakspot.models.loading import LoadedOnce
 from weakspot.models.model_hash import settings_hash
-from weakspot.models.onnx.session import make_session, run_session
-from weakspot.models.packages.registry_source import RegistryFile, cache_folder, fetch_together
+from weakspot.models.onnx.session import make_session, opened_or_made, run_session, save_graph
+from weakspot.models.packages.registry_source import cache_folder, fetch_together
+from weakspot.models.packages.wheel_member import RegistryFile
 from weakspot.models.preprocessing import Preprocessing
 
 MAGIC = 0x1950A86A20F9469CFC6C
@@ -48,27 +49,17 @@ _STATE = "state_dict"
 
 
 @dataclass(frozen=True)
-class _StorageKind:
-    dtype: str
-
-
-@dataclass(frozen=True)
-class _Storage:
-    key: str
-    dtype: str
-
-
-@dataclass(frozen=True)
 class _View:
     """A part of a storage, by first number, shape and steps."""
 
-    storage: _Storage
+    key: str
+    dtype: str
     offset: int
     shape: tuple[int, ...]
     steps: tuple[int, ...]
 
     def read(self, storages: Mapping[str, AnyArray]) -> AnyArray:
-        numbers = storages[self.storage.key]
+        numbers = storages[self.key]
         last = self.offset + sum(
             (n - 1) * step for n, step in zip(self.shape, self.steps, strict=True)
         )
@@ -96,14 +87,14 @@ class _Reader(pickle.Unpickler):
         }:
             return _view
         if module == "torch" and name in _STORAGES:
-            return _StorageKind(_STORAGES[name])
+            return _STORAGES[name]
         raise pickle.UnpicklingError(f"it names {module}.{name}")
 
-    def persistent_load(self, pid: Any) -> _Storage:
+    def persistent_load(self, pid: Any) -> tuple[str, str]:
         what, kind, key, *_ = pid
-        if what != "storage" or not isinstance(kind, _StorageKind):
+        if what != "storage" or kind not in tuple(_STORAGES.values()):
             raise pickle.UnpicklingError("it holds something else than arrays")
-        return _Storage(str(key), kind.dtype)
+        return str(key), kind
 
 
 def read_arrays_of_torch(path: Path) -> dict[str, AnyArray]:
@@ -140,7 +131,7 @@ def _read(stream: IO[bytes]) -> dict[str, AnyArray]:
     if not isinstance(table, dict):
         raise TypeError("it holds no named arrays")
     views = {str(name): value for name, value in table.items() if isinstance(value, _View)}
-    kinds = {view.storage.key: view.storage.dtype for view in views.values()}
+    kinds = {view.key: view.dtype for view in views.values()}
     storages = {str(key): _numbers(stream, kinds.get(str(key), "<f4")) for key in _next(stream)}
     return {name: view.read(storages) for name, view in views.items()}
 
@@ -159,19 +150,21 @@ def _numbers(stream: IO[bytes], dtype: str) -> AnyArray:
 
 
 def _view(
-    storage: _Storage, offset: int, shape: tuple[int, ...], steps: tuple[int, ...], *_: object
+    storage: tuple[str, str],
+    offset: int,
+    shape: tuple[int, ...],
+    steps: tuple[int, ...],
+    *_: object,
 ) -> _View:
-    return _View(storage, int(offset), tuple(shape), tuple(steps))
+    return _View(*storage, int(offset), tuple(shape), tuple(steps))
 
 
 INPUT = "images"
-OPSET = 17
-IR_VERSION = 8
 SIX = 6.0
 Activation = Literal["", "relu", "relu6"]
 
 
-class LayeredGraph:
+class LayeredGraph(GraphBuilder):
     """A graph that takes float32 images [n, 3, h, w]; every method adds a layer and returns the name of what it gives.
 
     Args:
@@ -180,10 +173,9 @@ class LayeredGraph:
     """
 
     def __init__(self, arrays: Mapping[str, AnyArray], *, epsilon: float) -> None:
+        super().__init__()
         self._arrays = arrays
         self._epsilon = epsilon
-        self._nodes: list[Any] = []
-        self._constants: list[Any] = []
 
     def convolve(
         self,
@@ -213,15 +205,15 @@ class LayeredGraph:
         factor = scale / np.sqrt(variance + self._epsilon)
         inputs = [
             given,
-            self._constant((kernel * factor[:, None, None, None]).astype(np.float32)),
-            self._constant((shift - mean * factor).astype(np.float32)),
+            self.constant(kernel * factor[:, None, None, None]),
+            self.constant(shift - mean * factor),
         ]
         side = kernel.shape[2]
         padding: dict[str, Any] = (
             {"auto_pad": "SAME_UPPER"} if same else {"pads": [(side - 1) // 2] * 4}
         )
         is_depthwise = kernel.shape[1] == 1
-        made = self._add(
+        made = self.add(
             "Conv",
             inputs,
             strides=[stride, stride],
@@ -232,76 +224,31 @@ class LayeredGraph:
 
     def activate(self, given: str, activation: Activation) -> str:
         if activation == "relu6":
-            ends = [self._constant(np.float32(0.0)), self._constant(np.float32(SIX))]
-            return self._add("Clip", [given, *ends])
-        return self._add("Relu", [given]) if activation == "relu" else given
-
-    def add(self, first: str, second: str) -> str:
-        return self._add("Add", [first, second])
+            ends = [self.constant(0.0), self.constant(SIX)]
+            return self.add("Clip", [given, *ends])
+        return self.add("Relu", [given]) if activation == "relu" else given
 
     def pool(self, given: str) -> str:
         """Add the mean over all places: [n, c]."""
-        return self._add("Flatten", [self._add("GlobalAveragePool", [given])])
+        return self.add("Flatten", [self.add("GlobalAveragePool", [given])])
 
     def linear(self, given: str, weights: AnyArray, bias: AnyArray | None = None) -> str:
         """Add scores [n, c] from weights [c, d]."""
-        constants = [self._constant(np.ascontiguousarray(weights, dtype=np.float32))]
+        constants = [self.constant(weights)]
         if bias is not None:
-            constants.append(self._constant(np.asarray(bias, dtype=np.float32)))
-        return self._add("Gemm", [given, *constants], transB=1)
+            constants.append(self.constant(bias))
+        return self.add("Gemm", [given, *constants], transB=1)
 
     def softmax(self, given: str) -> str:
-        return self._add("Softmax", [given], axis=1)
+        return self.add("Softmax", [given], axis=1)
 
     def write(self, path: Path, outputs: Sequence[str], *, side: int) -> None:
-        """Write the graph in one atomic step, with these outputs in this order."""
-        import onnx
+        """Write the graph with these outputs in this order."""
         from onnx import TensorProto, helper
 
         images = helper.make_tensor_value_info(INPUT, TensorProto.FLOAT, ["n", 3, side, side])
-        given = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs]
-        graph = helper.make_graph(self._nodes, "layers", [images], given, self._constants)
-        model = helper.make_model(
-            graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION
-        )
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-        try:
-            onnx.save(model, str(partial))
-            os.replace(partial, path)
-        finally:
-            partial.unlink(missing_ok=True)
-
-    def _constant(self, values: Any) -> str:
-        from onnx import numpy_helper
-
-        name = f"weights_{len(self._constants)}"
-        self._constants.append(numpy_helper.from_array(np.asarray(values), name))
-        return name
-
-    def _add(self, kind: str, inputs: Sequence[str], **settings: Any) -> str:
-        from onnx import helper
-
-        name = f"layer_{len(self._nodes)}"
-        self._nodes.append(helper.make_node(kind, list(inputs), [name], **settings))
-        return name
-
-
-@dataclass(frozen=True, kw_only=True)
-class NetworkSource:
-    """Where a network comes from.
-
-    Args:
-        name: what it is called in messages and in ids.
-        files: what is fetched; the first holds the weights.
-        built: name and number of the graph; another one is built anew.
-        images: how images become numbers.
-    """
-
-    name: str
-    files: tuple[RegistryFile, ...]
-    built: str
-    images: Preprocessing
+        ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs]
+        save_graph(self.model(images, *ends), path)
 
 
 class WitnessNetwork(Sendable, ABC):
@@ -314,7 +261,13 @@ class WitnessNetwork(Sendable, ABC):
         progress: told the downloaded bytes and how many there are.
     """
 
-    source: ClassVar[NetworkSource]
+    name: ClassVar[str]
+    """What it is called in messages and in ids."""
+    files: ClassVar[tuple[RegistryFile, ...]]
+    """What is fetched; the first holds the weights."""
+    built: ClassVar[str]
+    """Name and number of the graph; another one is built again."""
+    images: ClassVar[Preprocessing]
 
     def __init__(
         self,
@@ -339,41 +292,38 @@ class WitnessNetwork(Sendable, ABC):
 
     @property
     def witness_id(self) -> str:
-        weights = self.source.files[0].sha256[:12]
-        images = settings_hash(self.source.images.as_settings())[:8]
-        return f"witness:{self.source.name}:{self.source.built}@{weights}+images@{images}"
+        weights = self.files[0].sha256[:12]
+        images = settings_hash(self.images.as_settings())[:8]
+        return f"witness:{self.name}:{self.built}@{weights}+images@{images}"
 
     @property
     def image_side(self) -> int | None:
-        return self.source.images.needed_side
+        return self.images.needed_side
 
     def look(self, images: Sequence[Image.Image]) -> FloatArray:
         """Return what the network gives for images [n, d], one by one, so that no image depends on its neighbours."""
-        return np.stack([self._numbers(self.source.images.apply(image)) for image in images])
+        return np.stack([self._numbers(self.images.apply(image)) for image in images])
 
     def speak(self, images: Sequence[Image.Image]) -> list[str]:
         """Return what the network says of each image, as one text."""
         return [self.write_row(numbers) for numbers in self.look(images)] if images else []
 
     def _numbers(self, prepared: AnyArray) -> FloatArray:
-        where = f"the {self.source.name} network"
+        where = f"the {self.name} network"
         given = run_session(self._session, {INPUT: prepared[None]}, where=where)
         return np.concatenate([np.asarray(one, dtype=np.float32)[0] for one in given])
 
     @LoadedOnce
     def _session(self) -> Any:
-        weights = self.source.files[0].sha256
-        path = cache_folder(self._cache_dir) / "made" / f"{weights}-{self.source.built}.onnx"
-        if path.is_file():
-            try:
-                return make_session(path, threads=self._threads, providers=self._providers)
-            except ModelError:
-                path.unlink()
-        fetched = fetch_together(
-            self.source.files, cache_dir=self._cache_dir, progress=self._progress
-        )
-        self.build(fetched, path)
-        return make_session(path, threads=self._threads, providers=self._providers)
+        weights = self.files[0].sha256
+        path = cache_folder(self._cache_dir) / "made" / f"{weights}-{self.built}.onnx"
+
+        def write() -> None:
+            fetched = fetch_together(self.files, cache_dir=self._cache_dir, progress=self._progress)
+            self.build(fetched, path)
+
+        open_ = partial(make_session, threads=self._threads, providers=self._providers)
+        return opened_or_made(path, open_, write)
 
 
 def likely_ones(probabilities: FloatArray, *, least: float, most: int) -> dict[int, float]:
@@ -440,12 +390,10 @@ class ObjectsNetwork(WitnessNetwork):
         progress: told the downloaded bytes and how many there are.
     """
 
-    source = NetworkSource(
-        name="objects",
-        files=(OBJECT_WEIGHTS, CLASS_IDS, CLASS_WORDS),
-        built="efficientnet-lite0-1",
-        images=_OBJECT_INPUT,
-    )
+    name = "objects"
+    files = (OBJECT_WEIGHTS, CLASS_IDS, CLASS_WORDS)
+    built = "efficientnet-lite0-1"
+    images = _OBJECT_INPUT
 
     def build(self, fetched: Mapping[RegistryFile, Path], target: Path) -> None:
         write_efficientnet(read_arrays_of_torch(fetched[OBJECT_WEIGHTS]), target)
@@ -482,7 +430,7 @@ def write_efficientnet(
         here = graph.convolve(given, f"{block}._project_conv", f"{block}._bn2")
         last, first = _ends(arrays, block)
         if stride == 1 and last == first:
-            here = graph.add(here, before)
+            here = graph.add("Add", [here, before])
     here = graph.pool(graph.convolve(here, "_conv_head", "_bn1", activation="relu6"))
     scores = graph.linear(here, arrays["_fc.weight"], arrays["_fc.bias"])
     graph.write(target, [graph.softmax(scores)], side=_SIDE)
@@ -597,12 +545,10 @@ class ScenesNetwork(WitnessNetwork):
         progress: told the downloaded bytes and how many there are.
     """
 
-    source = NetworkSource(
-        name="scenes",
-        files=(SCENE_WEIGHTS, ATTRIBUTE_WEIGHTS, SCENE_NAMES, INDOORS_OR_OUT, ATTRIBUTE_NAMES),
-        built="wideresnet18-places365-1",
-        images=_SCENE_INPUT,
-    )
+    name = "scenes"
+    files = (SCENE_WEIGHTS, ATTRIBUTE_WEIGHTS, SCENE_NAMES, INDOORS_OR_OUT, ATTRIBUTE_NAMES)
+    built = "wideresnet18-places365-1"
+    images = _SCENE_INPUT
 
     def build(self, fetched: Mapping[RegistryFile, Path], target: Path) -> None:
         responses = np.load(fetched[ATTRIBUTE_WEIGHTS], allow_pickle=False)
@@ -638,7 +584,7 @@ def write_wide_resnet(given: Mapping[str, AnyArray], responses: AnyArray, target
                 here = graph.convolve(
                     here, f"{block}.downsample.0", f"{block}.downsample.1", stride=stride
                 )
-            here = graph.activate(graph.add(inner, here), "relu")
+            here = graph.activate(graph.add("Add", [inner, here]), "relu")
             number += 1
     features = graph.pool(here)
     scores = graph.linear(features, arrays["fc.weight"], arrays["fc.bias"])

@@ -1,9 +1,9 @@
 """A classifier in an ONNX file."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -15,7 +15,6 @@ from weakspot.core.registry import Sendable
 from weakspot.core.roles import ClassifierOutput
 from weakspot.models.class_scores import (
     AnswerReader,
-    Probe,
     parsed_class_names,
     parsed_score_kind,
     parsed_task,
@@ -27,7 +26,7 @@ from weakspot.models.files import PlainModel, files_in, main_first, new_files
 from weakspot.models.head_fitting import check_repaired, fitted_head
 from weakspot.models.loading import LoadedOnce, reloaded
 from weakspot.models.model_hash import file_hash, model_id
-from weakspot.models.onnx.graph import GraphEnd, InputFacts, OnnxGraph
+from weakspot.models.onnx.graph import InputFacts, LinearLayer, OnnxGraph
 from weakspot.models.onnx.head import check_graph, write_graph
 from weakspot.models.onnx.session import (
     CPU,
@@ -37,7 +36,9 @@ from weakspot.models.onnx.session import (
     fitting_batch,
     make_session,
 )
-from weakspot.models.preprocessing import ImageFileSettings, Preprocessing, preprocessing_from
+from weakspot.models.preprocessing import Preprocessing, preprocessing_from
+
+NOT_TAPPED = "feature_output is not the input of the last linear layer"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -98,7 +99,7 @@ class OnnxClassifier(Sendable):
         scores: whether the graph gives `logits` or `probabilities`; `auto` sees for itself.
         providers: execution providers of onnxruntime, best first; by default the best that starts and computes as the file says.
         threads: threads inside one call; 0 leaves it to onnxruntime.
-        images: how images are prepared, see `ImageFileSettings`; pixels are scaled to 0 to 1 and not normalised by default.
+        images: how images are prepared, see `IMAGE_OPTIONS`; pixels are scaled to 0 to 1 and not normalised by default.
     """
 
     def __init__(
@@ -112,7 +113,7 @@ class OnnxClassifier(Sendable):
         scores: str = "auto",
         providers: Sequence[str] | None = None,
         threads: int = 0,
-        **images: Unpack[ImageFileSettings],
+        **images: Any,
     ) -> None:
         self._path = Path(path)
         self._class_names = parsed_class_names(class_names)
@@ -204,7 +205,7 @@ class OnnxClassifier(Sendable):
         self, rows: Head, folder: Path, batches: Sequence[AnyArray]
     ) -> tuple[Path, float]:
         graph = OnnxGraph(self._path)
-        layer = graph.end(graph.score_output(self._output, self._feature_output)).layer
+        layer = graph.end(graph.score_output(self._output, self._feature_output))[0]
         if layer is None:
             raise ModelError("The last linear layer is gone.", where=str(self._path))
         written = write_graph(graph, layer, rows, folder)
@@ -243,15 +244,23 @@ class OnnxClassifier(Sendable):
         facts = graph.input_facts()
         preprocessing = _preprocessing(facts, self._images)
         output = graph.score_output(self._output, self._feature_output)
-        end = graph.end(output)
-        tap = self._feature_output or (end.layer.feature_name if end.layer is not None else None)
+        layer, kind_of_scores, reason = graph.end(output)
+        tap = self._feature_output or (None if layer is None else layer.feature_name)
         runner = _Runner(
             session=self._session(graph, tap),
             facts=facts,
             outputs=(output,) if tap is None else (output, tap),
             where=str(self._path),
         )
-        reader = self._reader(runner, end, preprocessing, graph.metadata_labels())
+        is_tapped = layer is not None and layer.feature_name == tap
+        reader = self._reader(
+            runner,
+            layer if is_tapped else None,
+            reason or (None if is_tapped else NOT_TAPPED),
+            kind_of_scores,
+            preprocessing,
+            graph.metadata_labels(),
+        )
         if reader.head is None and self._feature_output is None:
             runner, reader = replace(runner, outputs=(output,)), replace(reader, n_features=None)
         identifier = model_id(
@@ -263,37 +272,35 @@ class OnnxClassifier(Sendable):
             reader.kind,
             self.task,
         )
-        kind = end.layer.kind if end.layer is not None else None
         return _Loaded(
             runner=runner,
             preprocessing=preprocessing,
             identifier=identifier,
             reader=reader,
-            layer_kind=kind,
+            layer_kind=None if layer is None else layer.kind,
             hashes=hashes,
         )
 
     def _reader(
         self,
         runner: _Runner,
-        end: GraphEnd,
+        layer: LinearLayer | None,
+        note: str | None,
+        kind_of_scores: str | None,
         preprocessing: Preprocessing,
         labels: tuple[str, ...] | None,
     ) -> AnswerReader:
         images = probe_images(preprocessing.height, preprocessing.width)
         scores, features = runner.run([preprocessing.apply(image) for image in images])
-        is_tapped = end.layer is not None and end.layer.feature_name == runner.outputs[-1]
         head = (
-            Head(weights=end.layer.weights, bias=end.layer.bias, task=self.task)
-            if end.layer and is_tapped
-            else None
-        )
-        note = end.reason or (
-            None if is_tapped else "feature_output is not the input of the last linear layer"
+            None if layer is None else Head(weights=layer.weights, bias=layer.bias, task=self.task)
         )
         return settle(
-            Probe(scores=scores, features=features, head=head, note=note),
-            kinds=score_kinds(self._scores, end.scores),
+            scores,
+            features,
+            head,
+            note,
+            kinds=score_kinds(self._scores, kind_of_scores),
             task=self.task,
             class_names=self._class_names or parsed_class_names(labels),
             where=str(self._path),
@@ -308,7 +315,7 @@ class OnnxClassifier(Sendable):
         )
 
 
-def _preprocessing(facts: InputFacts, images: ImageFileSettings) -> Preprocessing:
+def _preprocessing(facts: InputFacts, images: Mapping[str, Any]) -> Preprocessing:
     wanted = preprocessing_from(
         images,
         height=facts.height,

@@ -159,21 +159,6 @@ class LinearLayer:
         return self.total or self.product
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class GraphEnd:
-    """How a graph ends.
-
-    Args:
-        layer: the last linear layer, or None.
-        scores: `logits` or `probabilities` where the graph tells, else None.
-        reason: why there is no layer.
-    """
-
-    layer: LinearLayer | None
-    scores: str | None
-    reason: str | None = None
-
-
 class NoLayerError(Exception):
     """The graph has no last linear layer that can be read; the text says why."""
 
@@ -261,8 +246,11 @@ class OnnxGraph:
             )
         return output if output is not None else names[0]
 
-    def end(self, output: str) -> GraphEnd:
-        """Return how the graph ends: walks back from an output to the last linear layer."""
+    def end(self, output: str) -> tuple[LinearLayer | None, str | None, str | None]:
+        """Return the last linear layer before an output, what its scores are, and why there is no layer.
+
+        Scores are `logits` or `probabilities` where the graph tells, else None.
+        """
         name, scores = output, None
         while name in self._producers and self._producers[name].op_type in PASSED_THROUGH:
             node = self._producers[name]
@@ -272,8 +260,8 @@ class OnnxGraph:
         try:
             layer = self._linear_layer(name)
         except NoLayerError as error:
-            return GraphEnd(layer=None, scores=scores, reason=str(error))
-        return GraphEnd(layer=layer, scores=scores or "logits")
+            return None, scores, str(error)
+        return layer, scores or "logits", None
 
     def metadata_labels(self) -> tuple[str, ...] | None:
         """Return class names that the file carries in its metadata, or None."""

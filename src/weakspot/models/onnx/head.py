@@ -29,19 +29,6 @@ PLACED_BY = frozenset({"Constant", "Identity", "Transpose", "Cast"})
 _BIAS_INPUT = 2
 
 
-@dataclass(frozen=True, kw_only=True)
-class Touched:
-    """What replacing a layer touched in a graph.
-
-    Args:
-        initialisers: names of tensors that were replaced, added or left out.
-        nodes: first outputs of nodes that were changed, added or left out.
-    """
-
-    initialisers: frozenset[str]
-    nodes: frozenset[str]
-
-
 @dataclass(kw_only=True, eq=False)
 class GraphEdit:
     """A copy of a model whose last layer is being replaced.
@@ -49,18 +36,14 @@ class GraphEdit:
     Args:
         model: the copy, changed in place.
         where: the file, for messages.
-        initialisers: see `Touched`.
-        nodes: see `Touched`.
+        initialisers: names of tensors that were replaced, added or left out.
+        nodes: first outputs of nodes that were changed, added or left out.
     """
 
     model: Any
     where: str
     initialisers: set[str] = field(default_factory=set)
     nodes: set[str] = field(default_factory=set)
-
-    @property
-    def touched(self) -> Touched:
-        return Touched(initialisers=frozenset(self.initialisers), nodes=frozenset(self.nodes))
 
     def replace_layer(self, layer: LinearLayer, head: Head) -> None:
         product = self._node(layer.product)
@@ -186,7 +169,7 @@ def edited(model: Any, layer: LinearLayer, head: Head, *, where: str) -> GraphEd
     return edit
 
 
-def changed_elsewhere(before: Any, after: Any, touched: Touched) -> str | None:
+def changed_elsewhere(before: Any, after: Any, edit: GraphEdit) -> str | None:
     """Return what differs between two models beside what was touched, None if nothing does; everything is compared as bytes."""
     pairs = {
         "the model's own fields": (_without(before, "graph"), _without(after, "graph")),
@@ -194,8 +177,8 @@ def changed_elsewhere(before: Any, after: Any, touched: Touched) -> str | None:
             _without(before.graph, "node", "initializer"),
             _without(after.graph, "node", "initializer"),
         ),
-        "a constant": (_tensors_beside(before, touched), _tensors_beside(after, touched)),
-        "a node": (_nodes_beside(before, touched), _nodes_beside(after, touched)),
+        "a constant": (_tensors_beside(before, edit), _tensors_beside(after, edit)),
+        "a node": (_nodes_beside(before, edit), _nodes_beside(after, edit)),
     }
     return next((f"{name} changed" for name, (one, other) in pairs.items() if one != other), None)
 
@@ -212,16 +195,16 @@ def _without(message: Any, *fields: str) -> bytes:
     return bytes(rest.SerializeToString(deterministic=True))
 
 
-def _tensors_beside(model: Any, touched: Touched) -> list[str]:
+def _tensors_beside(model: Any, edit: GraphEdit) -> list[str]:
     return [
         _digest(tensor)
         for tensor in model.graph.initializer
-        if tensor.name not in touched.initialisers
+        if tensor.name not in edit.initialisers
     ]
 
 
-def _nodes_beside(model: Any, touched: Touched) -> list[str]:
-    return [_digest(node) for node in model.graph.node if not touched.nodes & set(node.output)]
+def _nodes_beside(model: Any, edit: GraphEdit) -> list[str]:
+    return [_digest(node) for node in model.graph.node if not edit.nodes & set(node.output)]
 
 
 def _digest(message: Any) -> str:
@@ -230,7 +213,7 @@ def _digest(message: Any) -> str:
 
 def write_graph(
     graph: OnnxGraph, layer: LinearLayer, head: Head, folder: Path
-) -> tuple[Path, Touched]:
+) -> tuple[Path, GraphEdit]:
     """Write a graph with another last layer, and copies of the weight files that it still needs, into an empty folder.
 
     Args:
@@ -253,14 +236,14 @@ def write_graph(
     for place in external_places(edit.model):
         (folder / place).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(graph.path.parent / place, folder / place)
-    return path, edit.touched
+    return path, edit
 
 
 def check_graph(
     graph: OnnxGraph,
     layer: LinearLayer,
     head: Head,
-    written: tuple[Path, Touched],
+    written: tuple[Path, GraphEdit],
     batches: Sequence[AnyArray],
 ) -> None:
     """Read a written graph back and compare it with the user's: bytes of the file, and what both compute.
@@ -275,9 +258,9 @@ def check_graph(
     Raises:
         ModelError: if anything but the layer changed, or the layer gives other scores than the head.
     """
-    path, touched = written
+    path, edit = written
     found = OnnxGraph(path)
-    problem = changed_elsewhere(graph.model, found.model, touched)
+    problem = changed_elsewhere(graph.model, found.model, edit)
     copies = external_places(found.model)
     if problem is None and any(
         file_hash(graph.path.parent / place) != file_hash(path.parent / place) for place in copies

@@ -7,17 +7,18 @@ weakspot's own tests: they use the processor, and fakes of the list of providers
 import logging
 import os
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from weakspot.core.errors import ConfigError, ModelError
 
 log = logging.getLogger(__name__)
+Opened = TypeVar("Opened")
 AUTO = "auto"
 CPU = "CPUExecutionProvider"
 
@@ -278,6 +279,32 @@ def _cannot_open(path: Path, error: Exception) -> ModelError:
         where=str(path),
         fix="Export it again, or update onnxruntime.",
     )
+
+
+def opened_or_made(
+    path: Path, open_: Callable[[Path], Opened], make: Callable[[], object]
+) -> Opened:
+    """Open a file of our own making; one that is not there, or cannot be opened, is made first."""
+    if path.is_file():
+        try:
+            return open_(path)
+        except ModelError:
+            path.unlink()
+    make()
+    return open_(path)
+
+
+def save_graph(model: Any, path: Path) -> None:
+    """Write an ONNX model in one atomic step; its folder is made."""
+    import onnx
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    try:
+        onnx.save(model, str(partial))
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def run_session(

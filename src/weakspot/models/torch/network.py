@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from PIL import Image
 
 from weakspot.core.arrays import AnyArray
 from weakspot.core.dataset import Task
@@ -14,17 +15,25 @@ from weakspot.core.errors import ConfigError, DataError, ModelError
 from weakspot.core.heads import Head
 from weakspot.core.registry import Sendable
 from weakspot.core.roles import ClassifierOutput
-from weakspot.models.class_scores import AnswerReader, Probe, head_explains, score_kinds, settle
+from weakspot.models.class_scores import (
+    AnswerReader,
+    head_explains,
+    probe_images,
+    score_kinds,
+    settle,
+)
 from weakspot.models.files import files_in, main_first, new_files
 from weakspot.models.head_fitting import check_repaired, fitted_head, not_verified
 from weakspot.models.loading import LoadedOnce
 from weakspot.models.model_hash import arrays_hash
+from weakspot.models.preprocessing import Preprocessing
 from weakspot.models.torch.device import require_torch, torch_device, torch_dtype
 from weakspot.models.torch.files import PURPOSE, changed_tensors, layer_kind, rounding
 
 SCORE_FIELDS = ("logits", "scores", "probabilities", "out", "output")
 NO_LAYER = "the module has no linear layer that sees one embedding an image"
 NO_SCRIPT_LAYER = "the script has no linear layer that gives its scores directly (frozen, or followed by a soft-max)"
+PROBE_SIDE = 256
 _MATRIX = 2
 
 
@@ -304,48 +313,35 @@ def make_network(
     runner = TorchRunner(
         module=module.eval().to(device=device, dtype=dtype), device=device, dtype=dtype, where=where
     )
-    make = _with_script if isinstance(module, torch.jit.ScriptModule) else _with_hook
-    runner, reader = make(runner, settings, probes)
-    return TorchNetwork(runner=runner, reader=reader, weights_hash=hashed)
-
-
-def _with_hook(
-    runner: TorchRunner, settings: NetworkSettings, probes: Sequence[AnyArray]
-) -> tuple[TorchRunner, AnswerReader]:
-    kinds = score_kinds(settings.scores)
-    layer = last_layer(runner, probes, only=settings.feature_layer, kinds=kinds, task=settings.task)
-    runner = replace(
-        runner,
-        layer=layer,
-        layer_name=next((name for name, one in runner.module.named_modules() if one is layer), ""),
-    )
+    if isinstance(module, torch.jit.ScriptModule):
+        only, task = settings.feature_layer, settings.task
+        runner, head = widened_script(runner, probes, only=only, task=task)
+        note = NO_SCRIPT_LAYER if head is None else None
+    else:
+        runner, head = _with_last_layer(runner, settings, probes)
+        note = NO_LAYER if runner.layer is None else None
     scores, features = runner.run(probes)
-    head = head_of(layer, settings.task) if layer is not None else None
-    probe = Probe(
-        scores=scores, features=features, head=head, note=NO_LAYER if layer is None else None
-    )
-    return runner, _settle(probe, settings, runner.where)
-
-
-def _with_script(
-    runner: TorchRunner, settings: NetworkSettings, probes: Sequence[AnyArray]
-) -> tuple[TorchRunner, AnswerReader]:
-    runner, head = widened_script(runner, probes, only=settings.feature_layer, task=settings.task)
-    scores, features = runner.run(probes)
-    probe = Probe(
-        scores=scores, features=features, head=head, note=NO_SCRIPT_LAYER if head is None else None
-    )
-    return runner, _settle(probe, settings, runner.where)
-
-
-def _settle(probe: Probe, settings: NetworkSettings, where: str) -> AnswerReader:
-    return settle(
-        probe,
+    reader = settle(
+        scores,
+        features,
+        head,
+        note,
         kinds=score_kinds(settings.scores),
         task=settings.task,
         class_names=settings.class_names,
         where=where,
     )
+    return TorchNetwork(runner=runner, reader=reader, weights_hash=hashed)
+
+
+def _with_last_layer(
+    runner: TorchRunner, settings: NetworkSettings, probes: Sequence[AnyArray]
+) -> tuple[TorchRunner, Head | None]:
+    kinds, only = score_kinds(settings.scores), settings.feature_layer
+    layer = last_layer(runner, probes, only=only, kinds=kinds, task=settings.task)
+    name = next((name for name, one in runner.module.named_modules() if one is layer), "")
+    head = None if layer is None else head_of(layer, settings.task)
+    return replace(runner, layer=layer, layer_name=name), head
 
 
 def weights_hash(module: Any) -> str:
@@ -368,13 +364,33 @@ def weights_hash(module: Any) -> str:
 class NetworkClassifier(Sendable, ABC):
     """Answers, features and head of a network that is loaded on first use."""
 
+    @property
+    @abstractmethod
+    def classifier_id(self) -> str:
+        """Name and hash of weights and of what else decides the answers."""
+
+    @property
+    @abstractmethod
+    def task(self) -> Task:
+        """Single-label or multi-label."""
+
+    @property
+    @abstractmethod
+    def class_names(self) -> tuple[str, ...] | None:
+        """The classes, in the order of the outputs."""
+
+    @property
+    @abstractmethod
+    def image_side(self) -> int | None:
+        """The shortest image side from which nothing is lost."""
+
+    @abstractmethod
+    def prepare(self, image: Image.Image) -> AnyArray:
+        """Return an image as the network takes it."""
+
     @abstractmethod
     def _load_network(self) -> TorchNetwork:
         """Return the network, ready to classify."""
-
-    @abstractmethod
-    def _probes(self) -> list[AnyArray]:
-        """Return prepared probe images."""
 
     @abstractmethod
     def named_tensors(self) -> Mapping[str, Any]:
@@ -391,6 +407,15 @@ class NetworkClassifier(Sendable, ABC):
     @LoadedOnce
     def _network(self) -> TorchNetwork:
         return self._load_network()
+
+    def _probes(self) -> list[AnyArray]:
+        height, width = self._probe_size
+        return [self.prepare(image) for image in probe_images(height, width)]
+
+    @property
+    def _probe_size(self) -> tuple[int, int]:
+        side = self.image_side or PROBE_SIDE
+        return side, side
 
     @property
     def head(self) -> Head | None:
@@ -444,6 +469,36 @@ class NetworkClassifier(Sendable, ABC):
                 fix="Start again with the weights as they are.",
             )
         return module
+
+
+class PreparedClassifier(NetworkClassifier):
+    """A network whose settings and pre-processing are ours."""
+
+    _settings: NetworkSettings
+
+    @property
+    @abstractmethod
+    def preprocessing(self) -> Preprocessing:
+        """How images become what the network takes."""
+
+    @property
+    def class_names(self) -> tuple[str, ...] | None:
+        return self._settings.class_names
+
+    @property
+    def task(self) -> Task:
+        return self._settings.task
+
+    @property
+    def image_side(self) -> int | None:
+        return self.preprocessing.needed_side
+
+    def prepare(self, image: Image.Image) -> AnyArray:
+        return self.preprocessing.apply(image)
+
+    @property
+    def _probe_size(self) -> tuple[int, int]:
+        return self.preprocessing.height, self.preprocessing.width
 
 
 ASKING_PURPOSE = "Asking a PyTorch module"

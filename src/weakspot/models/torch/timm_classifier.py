@@ -2,25 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
-from PIL import Image
-
-from weakspot.core.arrays import AnyArray
-from weakspot.core.dataset import Task
 from weakspot.core.errors import ConfigError, ModelError, UnavailableError
 from weakspot.core.heads import Head
 from weakspot.models.class_scores import (
     parsed_class_names,
     parsed_score_kind,
     parsed_task,
-    probe_images,
 )
 from weakspot.models.loading import LoadedOnce, reloaded, require_library
 from weakspot.models.model_hash import model_id
 from weakspot.models.preprocessing import (
     RESAMPLES,
-    ImageFileSettings,
     Preprocessing,
     preprocessing_from,
 )
@@ -34,8 +28,8 @@ from weakspot.models.torch.files import (
     with_layer,
 )
 from weakspot.models.torch.network import (
-    NetworkClassifier,
     NetworkSettings,
+    PreparedClassifier,
     TorchNetwork,
     make_network,
 )
@@ -43,7 +37,7 @@ from weakspot.models.torch.network import (
 PURPOSE = "timm classifiers"
 
 
-class TimmClassifier(NetworkClassifier):
+class TimmClassifier(PreparedClassifier):
     """An image classifier of the timm library.
 
     Args:
@@ -56,7 +50,7 @@ class TimmClassifier(NetworkClassifier):
         feature_layer: name of the linear layer whose input is taken as features; by default the one that gives the scores.
         device: `cpu`, `cuda`, `cuda:1`, `mps` or `auto`.
         dtype: `float32`, `float16` or `bfloat16`.
-        images: what to prepare otherwise than the model's data configuration says, see `ImageFileSettings`.
+        images: what to prepare otherwise than the model's data configuration says, see `IMAGE_OPTIONS`.
     """
 
     def __init__(
@@ -71,7 +65,7 @@ class TimmClassifier(NetworkClassifier):
         feature_layer: str | None = None,
         device: str = "cpu",
         dtype: str = "float32",
-        **images: Unpack[ImageFileSettings],
+        **images: Any,
     ) -> None:
         self._model = model
         self._checkpoint = None if checkpoint is None else Path(checkpoint)
@@ -88,7 +82,7 @@ class TimmClassifier(NetworkClassifier):
 
     @LoadedOnce
     def classifier_id(self) -> str:
-        network, images = self._network, self._preprocessing.as_settings()
+        network, images = self._network, self.preprocessing.as_settings()
         parts = (
             network.weights_hash,
             sorted(self._arguments.items()),
@@ -97,26 +91,6 @@ class TimmClassifier(NetworkClassifier):
             self._settings,
         )
         return model_id("timm", self._model, *parts)
-
-    @property
-    def class_names(self) -> tuple[str, ...] | None:
-        return self._settings.class_names
-
-    @property
-    def task(self) -> Task:
-        return self._settings.task
-
-    @property
-    def preprocessing(self) -> Preprocessing:
-        """How images become what the network takes."""
-        return self._preprocessing
-
-    @property
-    def image_side(self) -> int | None:
-        return self._preprocessing.needed_side
-
-    def prepare(self, image: Image.Image) -> AnyArray:
-        return self._preprocessing.apply(image)
 
     @LoadedOnce
     def _library(self) -> Any:
@@ -174,7 +148,8 @@ class TimmClassifier(NetworkClassifier):
             ) from error
 
     @LoadedOnce
-    def _preprocessing(self) -> Preprocessing:
+    def preprocessing(self) -> Preprocessing:
+        """How images become what the network takes."""
         stated = self._library.data.resolve_model_data_config(self._module)
         return preprocessing_from(
             self._image_settings, **_fields(stated, self._image_settings, where=self._model)
@@ -182,10 +157,6 @@ class TimmClassifier(NetworkClassifier):
 
     def _load_network(self) -> TorchNetwork:
         return make_network(self._module, self._settings, probes=self._probes(), where=self._model)
-
-    def _probes(self) -> list[AnyArray]:
-        images = probe_images(self._preprocessing.height, self._preprocessing.width)
-        return [self._preprocessing.apply(image) for image in images]
 
     def named_tensors(self) -> Mapping[str, Any]:
         tensors: Mapping[str, Any] = (
@@ -209,7 +180,7 @@ class TimmClassifier(NetworkClassifier):
 
 
 def _fields(
-    stated: Mapping[str, Any], settings: ImageFileSettings, *, where: str
+    stated: Mapping[str, Any], settings: Mapping[str, Any], *, where: str
 ) -> dict[str, Any]:
     """Return timm's data configuration as fields of `Preprocessing`."""
     channels, height, width = stated["input_size"]

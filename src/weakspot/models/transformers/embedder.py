@@ -11,17 +11,12 @@ import numpy as np
 from PIL import Image
 
 from weakspot.core.arrays import AnyArray, FloatArray, unit_rows
-from weakspot.core.errors import ModelError, UnavailableError
-from weakspot.core.registry import Sendable
-from weakspot.models.loading import LoadedOnce, require_library
-from weakspot.models.model_hash import file_hash, settings_hash
+from weakspot.core.errors import ModelError
+from weakspot.models.loading import LoadedOnce
+from weakspot.models.model_hash import settings_hash
 from weakspot.models.preprocessing import RESAMPLES, Preprocessing, preprocessing_of_processor
-from weakspot.models.torch.device import (
-    declare_torchvision_operators,
-    require_torch,
-    torch_device,
-    torch_dtype,
-)
+from weakspot.models.torch.device import torch_device
+from weakspot.models.transformers.source import TransformersModel
 
 _STEPS = 60
 
@@ -108,46 +103,23 @@ def naflex_of_processor(given: Mapping[str, Any]) -> NaflexPreprocessing | None:
     )
 
 
-PURPOSE = "Hub models"
 _PROCESSOR_FILES = ("preprocessor_config.json", "processor_config.json")
 _PADDED_TO_THE_END = ("siglip", "siglip2")
 
 
-class TransformersEmbedder(Sendable):
+@dataclass(kw_only=True, eq=False)
+class TransformersEmbedder(TransformersModel):
     """Image and text features of a transformers model, as unit vectors.
 
     A model without `get_image_features` (DINOv2, ViT) gives its pooled output and has no text side.
-
-    Args:
-        model: name on the hub, or a folder that `save_pretrained` wrote.
-        revision: branch, tag or commit on the hub.
-        device: auto, cpu, cuda, cuda:1, mps.
-        dtype: float32, float16 or bfloat16.
     """
 
-    def __init__(
-        self,
-        *,
-        model: str | Path,
-        revision: str | None = None,
-        device: str = "auto",
-        dtype: str = "float32",
-    ) -> None:
-        self._model_name = str(model)
-        self._revision = revision
-        self._device = device
-        self._dtype = dtype
+    fix_of_name = 'give a folder, or set embedder.name = "embedded"'
 
     @LoadedOnce
     def encoder_id(self) -> str:
-        folder = Path(self._model_name)
-        version = (
-            file_hash(folder)
-            if folder.is_dir()
-            else str(getattr(self._config, "_commit_hash", None) or self._revision)
-        )
-        name = folder.name if folder.is_dir() else self._model_name
-        return f"transformers:{name}@{version[:16]}+{settings_hash(self._images.as_settings(), self._dtype)[:8]}"
+        images = settings_hash(self._images.as_settings(), self.dtype)
+        return f"transformers:{self.name}@{self.version[:16]}+{images[:8]}"
 
     @LoadedOnce
     def dimension(self) -> int:
@@ -159,7 +131,7 @@ class TransformersEmbedder(Sendable):
 
     @property
     def has_text(self) -> bool:
-        return getattr(self._config, "text_config", None) is not None
+        return getattr(self.config, "text_config", None) is not None
 
     def prepare(self, image: Image.Image) -> AnyArray:
         return self._images.apply(image)
@@ -168,7 +140,7 @@ class TransformersEmbedder(Sendable):
         """Return unit vectors [n, d] of prepared images."""
         if not prepared:
             return np.zeros((0, self.dimension), dtype=np.float32)
-        torch, model = require_torch(PURPOSE), self._model
+        torch, model = self.torch, self._model
         with torch.inference_mode():
             inputs = {
                 name: torch.from_numpy(values).to(model.device)
@@ -183,12 +155,12 @@ class TransformersEmbedder(Sendable):
         if not self.has_text:
             raise ModelError(
                 "This model has no text side.",
-                given=self._model_name,
+                given=self.model,
                 fix="Learn one with `weakspot lab align`.",
             )
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
-        torch, model = require_torch(PURPOSE), self._model
+        torch, model = self.torch, self._model
         with torch.inference_mode():
             tokens = {
                 name: values.to(model.device) for name, values in self._tokens(list(texts)).items()
@@ -205,9 +177,9 @@ class TransformersEmbedder(Sendable):
 
     def _tokens(self, texts: list[str]) -> dict[str, Any]:
         """Return token ids; SigLIP was trained on lower-cased phrases padded to the end, without a mask."""
-        longest = int(getattr(self._config.text_config, "max_position_embeddings", 77))
+        longest = int(getattr(self.config.text_config, "max_position_embeddings", 77))
         cut = {"truncation": True, "max_length": longest, "return_tensors": "pt"}
-        if self._config.model_type in _PADDED_TO_THE_END:
+        if self.config.model_type in _PADDED_TO_THE_END:
             found = self._tokenizer([text.lower() for text in texts], padding="max_length", **cut)
             return {"input_ids": found["input_ids"]}
         found = self._tokenizer(texts, padding=True, **cut)
@@ -218,20 +190,19 @@ class TransformersEmbedder(Sendable):
         for name in _PROCESSOR_FILES:
             found = self._file(name)
             if found is not None:
-                where = f"{self._model_name}/{name}"
+                where = f"{self.model}/{name}"
                 return naflex_of_processor(found) or replace(
                     preprocessing_of_processor(found, where=where), centring="down"
                 )
         raise ModelError(
             "The model does not say how its images are prepared.",
-            where=self._model_name,
+            where=self.model,
             fix=f"Put {_PROCESSOR_FILES[0]} beside it.",
         )
 
     def _file(self, name: str) -> Mapping[str, Any] | None:
-        transformers = self._library
         try:
-            path = transformers.utils.cached_file(self._model_name, name, revision=self._revision)
+            path = self.library.utils.cached_file(self.model, name, revision=self.revision)
             return (
                 None if path is None else dict(json.loads(Path(path).read_text(encoding="utf-8")))
             )
@@ -239,42 +210,13 @@ class TransformersEmbedder(Sendable):
             return None
 
     @LoadedOnce
-    def _config(self) -> Any:
-        return self._load("AutoConfig")
-
-    @LoadedOnce
     def _tokenizer(self) -> Any:
-        return self._load("AutoTokenizer")
+        return self.load("AutoTokenizer")
 
     @LoadedOnce
     def _model(self) -> Any:
-        torch = require_torch(PURPOSE)
-        model = self._load("AutoModel", torch_dtype=torch_dtype(torch, self._dtype))
-        return model.to(torch_device(torch, self._device)).eval()
-
-    @LoadedOnce
-    def _library(self) -> Any:
-        require_torch(PURPOSE)
-        declare_torchvision_operators()
-        return require_library("transformers", extra="hub", purpose=PURPOSE)
-
-    def _load(self, kind: str, **options: Any) -> Any:
-        """Call `from_pretrained`; code that comes with a model is never run."""
-        loader = getattr(self._library, kind)
-        try:
-            return loader.from_pretrained(
-                self._model_name, revision=self._revision, trust_remote_code=False, **options
-            )
-        except OSError as error:
-            raise UnavailableError(
-                f"The model is unavailable: {_first_line(error)}",
-                where=self._model_name,
-                fix='Check the name and the network, give a folder, or set embedder.name = "embedded".',
-            ) from error
-        except Exception as error:
-            raise ModelError(
-                f"transformers cannot load the model: {_first_line(error)}", where=self._model_name
-            ) from error
+        model = self.load("AutoModel", **self._loading())
+        return model.to(torch_device(self.torch, self.device)).eval()
 
 
 def _unit(output: Any) -> FloatArray:
@@ -285,7 +227,3 @@ def _unit(output: Any) -> FloatArray:
             fix="Use CLIP, SigLIP, SigLIP 2 or another model with one embedding an image.",
         )
     return unit_rows(features.float().cpu().numpy())
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().split("\n", maxsplit=1)[0][:300]

@@ -1,6 +1,7 @@
 """Captions and answers by image-to-text models of the transformers library, whatever kind they are."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import isqrt
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,7 @@ import numpy as np
 from PIL import Image
 
 from weakspot.core.arrays import FloatArray
-from weakspot.core.errors import ConfigError
-from weakspot.core.registry import Sendable
+from weakspot.core.bounds import Count
 from weakspot.models.loading import LoadedOnce
 from weakspot.models.prompts import (
     COMPLETION,
@@ -29,31 +29,30 @@ from weakspot.models.prompts import (
     shots_id,
     spoken_answer,
 )
-from weakspot.models.transformers.source import TransformersSettings, TransformersSource
+from weakspot.models.transformers.source import SpeakingModel
 
 IMAGE_TO_TEXT = "AutoModelForImageTextToText"
 _SIDES = ("shortest_edge", "longest_edge", "height", "width")
 
 
-class ImagesToWords(Sendable):
+@dataclass(kw_only=True, eq=False)
+class ImagesToWords(SpeakingModel):
     """An image-to-text model with its processor; greedy, so the same image always gets the same words.
 
     Args:
-        source: where the model comes from.
-        kind: class of transformers that loads it.
+        batch_size: images a call of the model.
     """
 
-    def __init__(self, source: TransformersSource, *, kind: str = IMAGE_TO_TEXT) -> None:
-        self._source = source
-        self._kind = kind
+    batch_size: Count = 8
+
+    @property
+    def loader(self) -> str:
+        """Class of transformers that loads the model."""
+        return IMAGE_TO_TEXT
 
     @property
     def is_chat(self) -> bool:
         return getattr(self._processor, "chat_template", None) is not None
-
-    @property
-    def takes_prompts(self) -> bool:
-        return self._has_processor
 
     @LoadedOnce
     def image_side(self) -> int | None:
@@ -66,12 +65,11 @@ class ImagesToWords(Sendable):
         return isqrt(max(sides)) if hasattr(self._images, "merge_size") else max(sides)
 
     def say(self, images: Sequence[Image.Image], prompt: str | None) -> list[str]:
-        n_tokens = self._source.settings.max_new_tokens
+        n_tokens = self.max_new_tokens
         said = self._in_batches(
             images, lambda batch: self._said(lambda: self.inputs(batch, prompt), n_tokens)
         )
-        name = self._source.settings.model
-        return [plain_words(spoken_answer(text, where=name)) for text in said]
+        return [plain_words(spoken_answer(text, where=self.model)) for text in said]
 
     def go_on(
         self,
@@ -110,7 +108,7 @@ class ImagesToWords(Sendable):
     def _in_batches(
         self, images: Sequence[Image.Image], speak: Callable[[Sequence[Image.Image]], list[str]]
     ) -> list[str]:
-        size = self._source.settings.batch_size
+        size = self.batch_size
         upright = [image.convert("RGB") for image in images]
         return [
             text
@@ -121,8 +119,8 @@ class ImagesToWords(Sendable):
     def _said(
         self, prepare: Callable[[], Any], max_new_tokens: int, *, is_new_only: bool = False
     ) -> list[str]:
-        model = self.model
-        with self._source.running():
+        model = self.module
+        with self.running():
             inputs = self.on_device(prepare())
             given = inputs.get("decoder_input_ids", inputs.get("input_ids"))
             given = None if given is None else given.clone()
@@ -132,8 +130,8 @@ class ImagesToWords(Sendable):
             return self._after(found, given) if is_new_only else self._new_words(found, given)
 
     def _labelled(self, images: Sequence[Image.Image], question: str) -> list[str]:
-        model = self.model
-        with self._source.running():
+        model = self.module
+        with self.running():
             inputs = self._processor(images=list(images), text=[question] * len(images), **_BATCHED)
             best = model(**self.on_device(inputs)).logits.argmax(dim=-1).tolist()
             return [str(model.config.id2label[place]) for place in best]
@@ -176,7 +174,7 @@ class ImagesToWords(Sendable):
         ]
         return {
             **self.inputs(images, None),
-            "decoder_input_ids": self._source.torch.tensor([tokens] * len(images)),
+            "decoder_input_ids": self.torch.tensor([tokens] * len(images)),
         }
 
     def inputs(self, images: Sequence[Image.Image], prompt: str | None, *, reply: str = "") -> Any:
@@ -187,7 +185,7 @@ class ImagesToWords(Sendable):
             return self._images(images=list(images), return_tensors="pt")
         if prompt is None:
             return self._processor(images=list(images), return_tensors="pt")
-        if self._source.config.model_type == "git":
+        if self.config.model_type == "git":
             return self._git_inputs(images, prompt)
         return self._processor(images=list(images), text=[prompt] * len(images), **_BATCHED)
 
@@ -223,10 +221,10 @@ class ImagesToWords(Sendable):
         tokenizer = self.tokenizer
         tokens = [tokenizer.cls_token_id, *tokenizer(prompt, add_special_tokens=False)["input_ids"]]
         inputs = self._images(images=list(images), return_tensors="pt")
-        return {**inputs, "input_ids": self._source.torch.tensor([tokens] * len(images))}
+        return {**inputs, "input_ids": self.torch.tensor([tokens] * len(images))}
 
     def on_device(self, inputs: Any) -> dict[str, Any]:
-        model = self.model
+        model = self.module
         placed = {name: values.to(model.device) for name, values in dict(inputs).items()}
         return {
             name: values.to(model.dtype) if values.is_floating_point() else values
@@ -236,7 +234,7 @@ class ImagesToWords(Sendable):
     @property
     def decoder_start(self) -> int:
         """Token that everything a decoder writes starts with, for models of two parts."""
-        config, special = self.model.config, self.model.generation_config
+        config, special = self.module.config, self.module.generation_config
         found = (
             getattr(place, "decoder_start_token_id", None)
             for place in (special, config, getattr(config, "text_config", None))
@@ -247,13 +245,13 @@ class ImagesToWords(Sendable):
         )
 
     @LoadedOnce
-    def model(self) -> Any:
-        return self._source.model(self._kind)
+    def module(self) -> Any:
+        return self.network(self.loader)
 
     @LoadedOnce
     def _processor(self) -> Any:
         """Return the processor; a tokenizer alone for models that have none, whose images are prepared apart."""
-        processor = self._source.load("AutoProcessor")
+        processor = self.load("AutoProcessor")
         tokenizer = getattr(processor, "tokenizer", None)
         if tokenizer is not None:
             # Answers are written at the end of the prompt, so that is where all prompts of a batch must end.
@@ -271,14 +269,12 @@ class ImagesToWords(Sendable):
         return (
             self._processor.image_processor
             if self._has_processor
-            else self._source.load("AutoImageProcessor")
+            else self.load("AutoImageProcessor")
         )
 
     @LoadedOnce
     def tokenizer(self) -> Any:
-        return (
-            self._processor.tokenizer if self._has_processor else self._source.load("AutoTokenizer")
-        )
+        return self._processor.tokenizer if self._has_processor else self.load("AutoTokenizer")
 
 
 _BATCHED = {"padding": True, "return_tensors": "pt"}
@@ -296,12 +292,10 @@ class CaptionLikelihoods:
     images of a batch get the same caption, so nothing is padded.
 
     Args:
-        source: where the model comes from.
         speaker: the model with its processor.
     """
 
-    def __init__(self, source: TransformersSource, speaker: ImagesToWords) -> None:
-        self._source = source
+    def __init__(self, speaker: ImagesToWords) -> None:
         self._speaker = speaker
 
     def of(self, images: Sequence[Image.Image], captions: Sequence[str]) -> FloatArray:
@@ -313,7 +307,7 @@ class CaptionLikelihoods:
         found = np.zeros((len(images), len(captions)), dtype=np.float32)
         if not found.size:
             return found
-        size = self._source.settings.batch_size
+        size = self._speaker.batch_size
         for start in range(0, len(images), size):
             found[start : start + size] = self._batch(
                 [one.convert("RGB") for one in images[start : start + size]], captions
@@ -322,7 +316,7 @@ class CaptionLikelihoods:
 
     def _batch(self, images: Sequence[Image.Image], captions: Sequence[str]) -> FloatArray:
         columns = []
-        with self._source.running():
+        with self._speaker.running():
             seen = self._seen(images)
             for caption in captions:
                 columns.append(self._score(seen, self._tokens(caption), len(images)))
@@ -340,7 +334,7 @@ class CaptionLikelihoods:
         """Return the log-likelihood [n] of one caption for every image of a batch."""
         if not tokens:
             return np.zeros(n_images, dtype=np.float32)
-        torch, given = self._source.torch, dict(seen)
+        torch, given = self._speaker.torch, dict(seen)
         name = "decoder_input_ids" if "decoder_input_ids" in given else "input_ids"
         prefix = given.pop(name)
         caption = torch.tensor([tokens] * n_images, device=prefix.device)
@@ -355,7 +349,7 @@ class CaptionLikelihoods:
 
     def _masks(self, given: dict[str, Any], name: str, prefix: Any, caption: Any) -> dict[str, Any]:
         """Return what stands beside the tokens, one entry a token, as long as they are now."""
-        torch = self._source.torch
+        torch = self._speaker.torch
         beside = {
             key: values
             for key, values in given.items()
@@ -369,14 +363,14 @@ class CaptionLikelihoods:
         return {key: torch.cat([values, grown[key]], dim=1) for key, values in beside.items()}
 
     def _call(self, given: dict[str, Any]) -> Any:
-        model = self._speaker.model
-        if self._source.config.model_type == "blip":
+        model = self._speaker.module
+        if self._speaker.config.model_type == "blip":
             return model.text_decoder(**given).logits
         return model(**given, use_cache=False).logits
 
     def _seen(self, images: Sequence[Image.Image]) -> dict[str, Any]:
         """Return all that the model takes beside a caption; what is before the caption is the last entry of its tokens."""
-        speaker, config = self._speaker, self._source.config
+        speaker, config = self._speaker, self._speaker.config
         if speaker.is_chat:
             return speaker.on_device(speaker.inputs(images, SCORED))
         if config.model_type in CAPTION_TASKS:
@@ -384,7 +378,7 @@ class CaptionLikelihoods:
             return asked | {"decoder_input_ids": self._repeat([speaker.decoder_start], len(images))}
         seen = speaker.on_device({"pixel_values": speaker.inputs(images, None)["pixel_values"]})
         if config.model_type == "blip":
-            shown = speaker.model.vision_model(**seen).last_hidden_state
+            shown = speaker.module.vision_model(**seen).last_hidden_state
             return {
                 "encoder_hidden_states": shown,
                 "input_ids": self._repeat([config.text_config.bos_token_id], len(images)),
@@ -392,7 +386,7 @@ class CaptionLikelihoods:
         if config.model_type == "blip-2":
             return seen | self._after_queries(len(images))
         if config.is_encoder_decoder:
-            shown = speaker.model.get_encoder()(**seen)
+            shown = speaker.module.get_encoder()(**seen)
             return {
                 "encoder_outputs": shown,
                 "decoder_input_ids": self._repeat([speaker.decoder_start], len(images)),
@@ -401,7 +395,7 @@ class CaptionLikelihoods:
 
     def _after_queries(self, n_images: int) -> dict[str, Any]:
         """Return the places that BLIP-2 fills with what it sees, and the start of what it writes."""
-        config = self._source.config
+        config = self._speaker.config
         places = [config.image_token_index] * config.num_query_tokens
         if config.use_decoder_only_language_model:
             return {"input_ids": self._repeat([*places, config.text_config.bos_token_id], n_images)}
@@ -409,15 +403,16 @@ class CaptionLikelihoods:
         return {"input_ids": self._repeat(places, n_images), "decoder_input_ids": start}
 
     def _repeat(self, tokens: Sequence[int], n_images: int) -> Any:
-        return self._source.torch.tensor(
-            [list(tokens)] * n_images, device=self._speaker.model.device
+        return self._speaker.torch.tensor(
+            [list(tokens)] * n_images, device=self._speaker.module.device
         )
 
 
 LED_TOKENS = 12
 
 
-class TransformersCaptioner(Sendable):
+@dataclass(kw_only=True, eq=False)
+class TransformersCaptioner(ImagesToWords):
     """One sentence an image, by BLIP, BLIP-2, GIT, Florence-2, a vision encoder-decoder or a chat model that sees.
 
     Chat models that see are those of transformers' image-text-to-text: SmolVLM, Idefics, LLaVA, Qwen-VL, Gemma 3 and their kin.
@@ -430,89 +425,42 @@ class TransformersCaptioner(Sendable):
     sentence each, by "it is", "there is", "the background is" and "the light is" after the beginning.
 
     Args:
-        model: name on the hub, or a folder that `save_pretrained` wrote; with a folder nothing is asked of any network.
-        revision: branch, tag or commit on the hub.
-        device: auto, cpu, cuda, cuda:1, mps.
-        dtype: float32, float16, bfloat16, or auto for what the weights are stored in.
-        device_map: how accelerate spreads the model over devices, such as auto; empty to keep it on one device.
-        quantise: 4-bit or 8-bit to load weights so by bitsandbytes; empty to load them as they are.
-        batch_size: images a call of the model.
-        max_new_tokens: most tokens of a caption.
         max_completion_tokens: most tokens that a chat model completes a caption with.
         prompt: what chat models are asked, or what others go on from; `{about}` stands for the class, as "a dog" or "anything".
         shots: CSV table (image, text) with examples of captions; chat models go on from a beginning as these do.
     """
 
-    def __init__(
-        self,
-        *,
-        model: str | Path,
-        revision: str | None = None,
-        device: str = "auto",
-        dtype: str = "float32",
-        device_map: str = "",
-        quantise: str = "",
-        batch_size: int = 8,
-        max_new_tokens: int = 40,
-        max_completion_tokens: int = 96,
-        prompt: str = "",
-        shots: str | Path = "",
-    ) -> None:
-        settings = TransformersSettings(
-            model=str(model),
-            revision=revision,
-            device=device,
-            dtype=dtype,
-            device_map=device_map,
-            quantise=quantise,
-            batch_size=batch_size,
-            max_new_tokens=max_new_tokens,
-        )
-        self._source = TransformersSource(settings)
-        self._speaker = ImagesToWords(self._source)
-        self._prompt = prompt
-        self._table, self._shots = str(shots), read_shots(shots)
-        if (
-            not isinstance(max_completion_tokens, int)
-            or isinstance(max_completion_tokens, bool)
-            or max_completion_tokens < 1
-        ):
-            raise ConfigError(
-                "There must be at least one token.",
-                where="max_completion_tokens",
-                given=max_completion_tokens,
-            )
-        self._n_tokens = max_completion_tokens
+    max_completion_tokens: Count = 96
+    prompt: str = ""
+    shots: str | Path = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._shots = read_shots(self.shots)
 
     @LoadedOnce
     def captioner_id(self) -> str:
         """Name and hash of weights, prompt and what else decides the words."""
-        asked = [caption_instruction(about, wording=self._prompt) for about in (None, "thing")]
-        return self._source.identity(
+        asked = [caption_instruction(about, wording=self.prompt) for about in (None, "thing")]
+        return self.identity(
             "transformers-captioner",
             asked,
             COMPLETION,
             OPENINGS,
             SCORED,
-            self._n_tokens,
-            *shots_id(self._table),
+            self.max_completion_tokens,
+            *shots_id(self.shots),
         )
-
-    @property
-    def image_side(self) -> int | None:
-        return self._speaker.image_side
 
     def caption(self, images: Sequence[Image.Image], *, about: str | None = None) -> list[str]:
         if not images:
             return []
         if self._tasks is not None:
-            return self._speaker.say(images, self._prompt or self._tasks[0])
-        if self._speaker.is_chat:
-            return self._speaker.say(images, caption_instruction(about, wording=self._prompt))
-        opening = (
-            caption_opening(about, wording=self._prompt) if self._speaker.takes_prompts else None
-        )
-        said = self._speaker.say(images, opening)
+            return self.say(images, self.prompt or self._tasks[0])
+        if self.is_chat:
+            return self.say(images, caption_instruction(about, wording=self.prompt))
+        opening = caption_opening(about, wording=self.prompt) if self._has_processor else None
+        said = self.say(images, opening)
         return said if opening is None else [_open(text, opening) for text in said]
 
     def complete(self, images: Sequence[Image.Image], *, beginning: str) -> list[str]:
@@ -520,15 +468,15 @@ class TransformersCaptioner(Sendable):
         if not images:
             return []
         if self._tasks is not None:
-            said = self._speaker.say(images, self._tasks[1])
+            said = self.say(images, self._tasks[1])
             return [short_sentences(text, beginning=beginning) for text in said]
-        if self._speaker.is_chat:
+        if self.is_chat:
             asked = completion_instruction(beginning)
-            said = self._speaker.go_on(
+            said = self.go_on(
                 images,
                 beginning,
                 instruction=asked,
-                max_new_tokens=self._n_tokens,
+                max_new_tokens=self.max_completion_tokens,
                 shots=self._shots,
             )
             return [short_sentences(text, beginning=beginning) for text in said]
@@ -540,18 +488,18 @@ class TransformersCaptioner(Sendable):
 
     def log_likelihoods(self, images: Sequence[Image.Image], captions: Sequence[str]) -> FloatArray:
         """Return log P(caption | image) [n, m]: the sum over the caption's tokens, so that longer captions are less likely."""
-        return CaptionLikelihoods(self._source, self._speaker).of(images, captions)
+        return CaptionLikelihoods(self).of(images, captions)
 
     @property
     def _tasks(self) -> tuple[str, str] | None:
-        return CAPTION_TASKS.get(self._source.config.model_type)
+        return CAPTION_TASKS.get(self.config.model_type)
 
     def _led(self, images: Sequence[Image.Image], beginning: str, opening: str) -> list[str]:
         begun = f"{beginning} {opening}".strip()
-        n_tokens = min(LED_TOKENS, self._n_tokens)
+        n_tokens = min(LED_TOKENS, self.max_completion_tokens)
         return [
             led_sentence(opening, text)
-            for text in self._speaker.go_on(images, begun, instruction="", max_new_tokens=n_tokens)
+            for text in self.go_on(images, begun, instruction="", max_new_tokens=n_tokens)
         ]
 
 
@@ -565,74 +513,35 @@ _OF_QUESTIONS = frozenset({"blip", CHOOSES_A_LABEL})
 _OPENINGS = {"blip-2": "Question: {question} Answer:"}
 
 
-class TransformersAnswerer(Sendable):
-    """One short answer an image, by BLIP for questions, ViLT, BLIP-2, GIT or a chat model that sees (SmolVLM, Idefics, LLaVA).
+@dataclass(kw_only=True, eq=False)
+class TransformersAnswerer(ImagesToWords):
+    """One short answer an image, by BLIP for questions, ViLT, BLIP-2, GIT or a chat model that sees (SmolVLM, Idefics, LLaVA)."""
 
-    Args:
-        model: name on the hub, or a folder that `save_pretrained` wrote; with a folder nothing is asked of any network.
-        revision: branch, tag or commit on the hub.
-        device: auto, cpu, cuda, cuda:1, mps.
-        dtype: float32, float16, bfloat16, or auto for what the weights are stored in.
-        device_map: how accelerate spreads the model over devices, such as auto; empty to keep it on one device.
-        quantise: 4-bit or 8-bit to load weights so by bitsandbytes; empty to load them as they are.
-        batch_size: images a call of the model.
-        max_new_tokens: most tokens of an answer.
-    """
-
-    def __init__(
-        self,
-        *,
-        model: str | Path,
-        revision: str | None = None,
-        device: str = "auto",
-        dtype: str = "float32",
-        device_map: str = "",
-        quantise: str = "",
-        batch_size: int = 8,
-        max_new_tokens: int = 12,
-    ) -> None:
-        settings = TransformersSettings(
-            model=str(model),
-            revision=revision,
-            device=device,
-            dtype=dtype,
-            device_map=device_map,
-            quantise=quantise,
-            batch_size=batch_size,
-            max_new_tokens=max_new_tokens,
-        )
-        self._source = TransformersSource(settings)
+    max_new_tokens: Count = 12
 
     @LoadedOnce
     def answerer_id(self) -> str:
         """Name and hash of weights and of what else decides the words."""
-        return self._source.identity("transformers-answerer", answer_instruction(""))
-
-    @property
-    def image_side(self) -> int | None:
-        return self._speaker.image_side
+        return self.identity("transformers-answerer", answer_instruction(""))
 
     def answer(self, images: Sequence[Image.Image], question: str) -> list[str]:
         if not images:
             return []
         if self._kind == CHOOSES_A_LABEL:
-            return self._speaker.label(images, question)
-        if self._speaker.is_chat:
-            return self._speaker.say(images, answer_instruction(question))
+            return self.label(images, question)
+        if self.is_chat:
+            return self.say(images, answer_instruction(question))
         asked = _OPENINGS.get(self._kind, "{question}").replace("{question}", question.strip())
-        return [_without(text, asked) for text in self._speaker.say(images, asked)]
+        return [_without(text, asked) for text in self.say(images, asked)]
 
     @property
     def _kind(self) -> str:
-        return str(self._source.config.model_type)
+        return str(self.config.model_type)
 
-    @LoadedOnce
-    def _speaker(self) -> ImagesToWords:
+    @property
+    def loader(self) -> str:
         is_for_questions = self._kind in _OF_QUESTIONS
-        return ImagesToWords(
-            self._source,
-            kind="AutoModelForVisualQuestionAnswering" if is_for_questions else IMAGE_TO_TEXT,
-        )
+        return "AutoModelForVisualQuestionAnswering" if is_for_questions else IMAGE_TO_TEXT
 
 
 def _without(text: str, asked: str) -> str:

@@ -1,280 +1,130 @@
-"""JSON that fits a schema, letter by letter: which letters may come next, so that a language model can write nothing else.
+"""JSON that fits a schema as a regular expression, so that a language model can write nothing else.
 
-A state is a stack of what is still expected, innermost last; it is never changed, so that many continuations can be tried from it.
 Written are objects with all the properties that the schema declares, in its order, or with free keys; arrays; strings without
 escapes; numbers; literals. Lengths are bounded, so that every text ends.
 """
 
 import json
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
+
+from weakspot.models.loading import require_library
 
 MAX_LETTERS = 120
 MAX_KEY_LETTERS = 40
 MAX_ITEMS = 32
-MAX_DIGITS = 12
 _ANY_TEXT: Mapping[str, Any] = {"type": "string"}
-_LITERALS = {"boolean": ("true", "false"), "null": ("null",)}
+_FIRST_LETTER = r'[^"\\\p{C}\p{Z}\uFFFD]'
+_LETTER = f"(?:{_FIRST_LETTER}| )"
+_WHOLE_NUMBER = "-?(?:0|[1-9][0-9]{0,10})"
+_KINDS = {
+    "boolean": "(?:true|false)",
+    "null": "null",
+    "integer": _WHOLE_NUMBER,
+    "number": rf"{_WHOLE_NUMBER}(?:\.[0-9]{{1,6}})?",
+}
+_NEVER = "(?!)"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Expected(ABC):
-    """One thing that is still to be written."""
+def pattern_of(schema: Mapping[str, Any]) -> str:
+    r"""Return a regular expression of the values that fit a schema.
 
-    @abstractmethod
-    def take(self, letter: str) -> "tuple[Expected, ...] | None":
-        """Return what is expected in its place after a letter, or None if the letter cannot stand here."""
-
-    @property
-    def may_end(self) -> bool:
-        """Whether this may be complete already, so that the letter belongs to what comes after."""
-        return False
-
-
-State = tuple[Expected, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class OneOf(Expected):
-    """The rest of one of several texts."""
-
-    rests: tuple[str, ...]
-
-    @property
-    def may_end(self) -> bool:
-        return "" in self.rests
-
-    def take(self, letter: str) -> State | None:
-        left = tuple(rest[1:] for rest in self.rests if rest.startswith(letter))
-        if not left:
-            return None
-        return () if left == ("",) else (OneOf(rests=left),)
-
-
-@dataclass(frozen=True, kw_only=True)
-class MaySpace(Expected):
-    """A space that may be left out."""
-
-    @property
-    def may_end(self) -> bool:
-        return True
-
-    def take(self, letter: str) -> State | None:
-        return () if letter == " " else None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Text(Expected):
-    """The inside of a string."""
-
-    least: int = 1
-    most: int = MAX_LETTERS
-    n_letters: int = 0
-
-    def take(self, letter: str) -> State | None:
-        if letter == '"':
-            return () if self.n_letters >= self.least else None
-        is_blank_start = self.n_letters == 0 and letter == " "
-        if (
-            letter == "\\"
-            or not letter.isprintable()
-            or letter == "\ufffd"
-            or is_blank_start
-            or self.n_letters >= self.most
-        ):
-            return None
-        return (replace(self, n_letters=self.n_letters + 1),)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Number(Expected):
-    """A number, as far as it is written."""
-
-    is_whole: bool
-    written: str = ""
-
-    @property
-    def may_end(self) -> bool:
-        return self.written[-1:].isdigit()
-
-    def take(self, letter: str) -> State | None:
-        has_digits = self.written.lstrip("-") != ""
-        is_zero = self.written.lstrip("-") == "0"
-        fits = (
-            (letter == "-" and not self.written)
-            or (letter in "0123456789" and not is_zero)
-            or (letter == "." and has_digits and not self.is_whole and "." not in self.written)
-        )
-        return (
-            (replace(self, written=self.written + letter),)
-            if fits and len(self.written) < MAX_DIGITS
-            else None
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Items(Expected):
-    """The rest of an array, or of an object with free keys, after so many entries."""
-
-    schema: Mapping[str, Any]
-    close: str
-    least: int
-    most: int
-    n_entries: int = 0
-
-    def take(self, letter: str) -> State | None:
-        if letter == self.close:
-            return () if self.n_entries >= self.least else None
-        if self.n_entries >= self.most:
-            return None
-        after = replace(self, n_entries=self.n_entries + 1)
-        entry = self._entry()
-        if self.n_entries:
-            return (after, *entry, MaySpace()) if letter == "," else None
-        begun = advance(entry, letter)
-        return None if begun is None else (after, *begun)
-
-    def _entry(self) -> State:
-        value = expected_value(self.schema)
-        if self.close == "]":
-            return (value,)
-        return (
-            value,
-            MaySpace(),
-            OneOf(rests=(":",)),
-            Text(most=MAX_KEY_LETTERS),
-            OneOf(rests=('"',)),
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Value(Expected):
-    """A value of which nothing is written yet: text, number, array or object."""
-
-    schema: Mapping[str, Any]
-
-    def take(self, letter: str) -> State | None:
-        kind, schema = _kind(self.schema), self.schema
-        if kind in ("number", "integer"):
-            return Number(is_whole=kind == "integer").take(letter)
-        if kind == "array" and letter == "[":
-            items = schema.get("items")
-            least, most = int(schema.get("minItems", 0)), int(schema.get("maxItems", MAX_ITEMS))
-            return (
-                Items(
-                    schema=items if isinstance(items, Mapping) else _ANY_TEXT,
-                    close="]",
-                    least=least,
-                    most=max(least, most),
-                ),
-            )
-        if kind == "object" and letter == "{":
-            return _object(schema)
-        if kind == "string" and letter == '"':
-            least = int(schema.get("minLength", 1))
-            return (Text(least=least, most=max(least, int(schema.get("maxLength", MAX_LETTERS)))),)
-        return None
-
-
-def expected_value(schema: Mapping[str, Any]) -> Expected:
+    >>> print(pattern_of({"type": "array", "items": {"type": "null"}, "minItems": 1, "maxItems": 3}))
+    \[null(?:, ?null){0,2}\]
+    """
     if "enum" in schema or "const" in schema:
         allowed = schema.get("enum", [schema.get("const")])
-        return OneOf(rests=tuple(json.dumps(value, ensure_ascii=False) for value in allowed))
+        return f"(?:{'|'.join(_literal(value) for value in allowed)})"
     kind = _kind(schema)
-    return OneOf(rests=_LITERALS[kind]) if kind in _LITERALS else Value(schema=schema)
+    if kind == "string":
+        least = int(schema.get("minLength", 1))
+        return _text(least, max(least, int(schema.get("maxLength", MAX_LETTERS))))
+    if kind == "array":
+        items = schema.get("items")
+        entry = pattern_of(items if isinstance(items, Mapping) else _ANY_TEXT)
+        return _repeated(entry, r"\[", r"\]", schema, ("minItems", "maxItems"))
+    return _object(schema) if kind == "object" else _KINDS.get(kind, _NEVER)
 
 
-def start(schema: Mapping[str, Any]) -> State:
-    return (expected_value(schema),)
+def is_whole(pattern: str, text: str) -> bool:
+    match = _match(pattern, text)
+    return match is not None and not match.partial
 
 
-def advance(state: State, text: str, *, hurry: int = 0) -> State | None:
-    """Return the state after further text, or None if the text cannot follow.
+def may_follow(pattern: str, text: str, piece: str, *, hurry: int = 0) -> bool:
+    """Return whether a piece can follow a text that can still come to fit a pattern.
 
     Args:
-        state: what is expected.
-        text: what is written next.
+        pattern: what the whole must fit.
+        text: what is written.
+        piece: what is written next.
         hurry: 1: nothing is begun that can be left out; 2: strings end at once, too.
 
-    >>> after = advance(start({"type": "array", "items": {"type": "integer"}}), "[1, 20")
-    >>> advance(after, "]"), advance(after, "x")
-    ((), None)
+    >>> numbers = pattern_of({"type": "array", "items": {"type": "integer"}})
+    >>> may_follow(numbers, "[1, 20", "]"), may_follow(numbers, "[1, 20", "x")
+    (True, False)
     """
-    now: State | None = state
-    for letter in text:
-        now = _after_letter(now, letter, hurry=hurry) if now else None
-        if now is None:
-            return None
-    return now
-
-
-def is_complete(state: State) -> bool:
-    return all(one.may_end for one in state)
-
-
-def _after_letter(state: State, letter: str, *, hurry: int) -> State | None:
-    rest = state
-    while rest:
-        *outer, innermost = rest
-        taken = None if _is_too_much(innermost, letter, hurry) else innermost.take(letter)
-        if taken is not None:
-            return (*outer, *taken)
-        if not innermost.may_end:
-            return None
-        rest = tuple(outer)
-    return None
-
-
-def _is_too_much(expected: Expected, letter: str, hurry: int) -> bool:
-    if isinstance(expected, Items):
-        return hurry >= 1 and expected.n_entries >= expected.least and letter != expected.close
-    return (
-        isinstance(expected, Text)
-        and hurry > 1
-        and expected.n_letters >= expected.least
-        and letter != '"'
+    if _match(pattern, text + piece) is None:
+        return False
+    before = (text + piece[:place] for place in range(len(piece) if hurry else 0))
+    return all(
+        _ending(pattern, written, hurry) in ("", letter)
+        for written, letter in zip(before, piece, strict=False)
     )
+
+
+def _ending(pattern: str, text: str, hurry: int) -> str:
+    """Return the letter that ends what was begun last, empty if it cannot end yet."""
+    is_inside_string = text.count('"') % 2 == 1
+    endings = ('"' if hurry > 1 else "") if is_inside_string else "]}"
+    return next((end for end in endings if _match(pattern, text + end) is not None), "")
+
+
+def _match(pattern: str, text: str) -> Any:
+    return _compiled(pattern).fullmatch(text, partial=True)
+
+
+@cache
+def _compiled(pattern: str) -> Any:
+    return require_library("regex", extra="hub", purpose="JSON of hub models").compile(pattern)
 
 
 def _kind(schema: Mapping[str, Any]) -> str:
-    kind = schema.get(
-        "type", "object" if "properties" in schema or "additionalProperties" in schema else "string"
-    )
+    is_object = "properties" in schema or "additionalProperties" in schema
+    kind = schema.get("type", "object" if is_object else "string")
     return str(kind[0]) if isinstance(kind, list | tuple) and kind else str(kind)
 
 
-def _array(schema: Mapping[str, Any]) -> Items:
-    inner = schema.get("items")
-    least = int(schema.get("minItems", 0))
-    most = max(least, int(schema.get("maxItems", MAX_ITEMS)))
-    return Items(
-        schema=inner if isinstance(inner, Mapping) else _ANY_TEXT, close="]", least=least, most=most
-    )
-
-
-def _object(schema: Mapping[str, Any]) -> State:
+def _object(schema: Mapping[str, Any]) -> str:
     properties = schema.get("properties")
-    if not isinstance(properties, Mapping) or not properties:
-        free = schema.get("additionalProperties")
-        inner = free if isinstance(free, Mapping) else _ANY_TEXT
-        least = int(schema.get("minProperties", 0))
-        return (
-            Items(
-                schema=inner,
-                close="}",
-                least=least,
-                most=max(least, int(schema.get("maxProperties", MAX_ITEMS))),
-            ),
-        )
-    expected: list[Expected] = []
-    for place, (name, inner) in enumerate(properties.items()):
-        if place:
-            expected += [OneOf(rests=(",",)), MaySpace()]
-        expected += [
-            OneOf(rests=(json.dumps(name, ensure_ascii=False) + ":",)),
-            MaySpace(),
-            expected_value(inner),
-        ]
-    return tuple(reversed([*expected, OneOf(rests=("}",))]))
+    if isinstance(properties, Mapping) and properties:
+        entries = (f"{_literal(name)}: ?{pattern_of(value)}" for name, value in properties.items())
+        return rf"\{{{', ?'.join(entries)}\}}"
+    values = schema.get("additionalProperties")
+    value = pattern_of(values if isinstance(values, Mapping) else _ANY_TEXT)
+    entry = f"{_text(1, MAX_KEY_LETTERS)}: ?{value}"
+    return _repeated(entry, r"\{", r"\}", schema, ("minProperties", "maxProperties"))
+
+
+def _repeated(
+    entry: str, opening: str, closing: str, schema: Mapping[str, Any], bounds: tuple[str, str]
+) -> str:
+    least = int(schema.get(bounds[0], 0))
+    most = max(least, int(schema.get(bounds[1], MAX_ITEMS)))
+    if most == 0:
+        return opening + closing
+    entries = f"{entry}(?:, ?{entry}){{{max(least, 1) - 1},{most - 1}}}"
+    return f"{opening}{entries if least else f'(?:{entries})?'}{closing}"
+
+
+def _text(least: int, most: int) -> str:
+    if most == 0:
+        return '""'
+    letters = f"{_FIRST_LETTER}{_LETTER}{{{max(least, 1) - 1},{most - 1}}}"
+    return f'"{letters if least else f"(?:{letters})?"}"'
+
+
+def _literal(value: Any) -> str:
+    written = json.dumps(value, ensure_ascii=False)
+    return "".join(letter if letter.isalnum() else f"\\{letter}" for letter in written)

@@ -2,18 +2,18 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from PIL import Image
 
 from weakspot.core.arrays import FloatArray
+from weakspot.core.bounds import Fraction
 from weakspot.core.errors import ConfigError, ModelError
-from weakspot.core.registry import Sendable
 from weakspot.core.roles import ObjectMask
 from weakspot.models.loading import LoadedOnce
-from weakspot.models.transformers.source import TransformersSettings, TransformersSource
+from weakspot.models.transformers.source import TransformersModel
 
 PROMPT = "a photo of a {class}"
 INSIDE = 0.5
@@ -28,7 +28,8 @@ NOTHING = "the model finds no such object"
 Scored = tuple[FloatArray, float]
 
 
-class TransformersSegmenter(Sendable):
+@dataclass(kw_only=True, eq=False)
+class TransformersSegmenter(TransformersModel):
     """One mask an image, by a model that takes words, a point, or has labels of its own.
 
     CLIPSeg and SAM 3 take the class as words, SAM and SAM 2 the middle of the image as a point. Of labels of its own
@@ -38,41 +39,18 @@ class TransformersSegmenter(Sendable):
     code comes from the hub (BiRefNet) are refused: such code is never run.
 
     Args:
-        model: name on the hub, or a folder that `save_pretrained` wrote; with a folder nothing is asked of any network.
-        revision: branch, tag or commit on the hub.
-        device: auto, cpu, cuda, cuda:1, mps.
-        dtype: float32, float16 or bfloat16.
         labels: class to the label of the model that means it, where the two are not called alike.
         least_quality: a mask whose quality is lower is refused.
     """
 
-    def __init__(
-        self,
-        *,
-        model: str | Path,
-        revision: str | None = None,
-        device: str = "auto",
-        dtype: str = "float32",
-        labels: Mapping[str, str] | None = None,
-        least_quality: float = 0.6,
-    ) -> None:
-        settings = TransformersSettings(
-            model=str(model), revision=revision, device=device, dtype=dtype
-        )
-        if not 0.0 <= least_quality <= 1.0:
-            raise ConfigError(
-                "A quality lies between 0 and 1.", where="least_quality", given=least_quality
-            )
-        self._source = TransformersSource(settings)
-        self._labels = dict(labels or {})
-        self._least_quality = least_quality
+    labels: Mapping[str, str] | None = None
+    least_quality: Fraction = 0.6
 
     @LoadedOnce
     def segmenter_id(self) -> str:
         """Name and hash of weights and of what else decides the masks."""
-        return self._source.identity(
-            "transformers-segmenter", PROMPT, sorted(self._labels.items()), self._least_quality
-        )
+        labels = sorted((self.labels or {}).items())
+        return self.identity("transformers-segmenter", PROMPT, labels, self.least_quality)
 
     @property
     def image_side(self) -> int | None:
@@ -92,13 +70,13 @@ class TransformersSegmenter(Sendable):
         ]
 
     def _mask(self, image: Image.Image, class_name: str) -> ObjectMask:
-        with self._source.running():
+        with self.running():
             coverage, quality = self._ask(self, image, class_name)
         fitted = _fitted(coverage, image.size)
         refused = ""
         if (fitted > INSIDE).mean() < MIN_SHARE:
             refused = NOTHING
-        elif quality < self._least_quality:
+        elif quality < self.least_quality:
             refused = f"the model gives its mask the quality {quality:.2f}"
         return ObjectMask(
             coverage=fitted, quality=float(np.clip(quality, 0.0, 1.0)), refused=refused
@@ -149,14 +127,14 @@ class TransformersSegmenter(Sendable):
         return _with_certainty(_numbers(self._run(image).logits.softmax(dim=1)[0, label]))
 
     def _label(self, class_name: str) -> int:
-        wanted = _words(self._labels.get(class_name, class_name))
-        named = {int(number): str(name) for number, name in self._source.config.id2label.items()}
+        wanted = _words((self.labels or {}).get(class_name, class_name))
+        named = {int(number): str(name) for number, name in self.config.id2label.items()}
         for number, name in named.items():
             if any(_words(part) == wanted for part in (name, *name.split(","))):
                 return number
         raise ModelError(
             f"The segmenter has no label for the class {class_name!r}.",
-            where=self._source.settings.model,
+            where=self.model,
             given=sorted(named.values())[:20],
             fix="Name the label that means it in options.labels, or choose a model that takes words (CLIPSeg, SAM 3).",
         )
@@ -178,7 +156,7 @@ class TransformersSegmenter(Sendable):
 
     @property
     def _kind(self) -> str:
-        return str(self._source.config.model_type)
+        return str(self.config.model_type)
 
     @property
     def _ask(self) -> Callable[["TransformersSegmenter", Image.Image, str], Scored]:
@@ -191,15 +169,15 @@ class TransformersSegmenter(Sendable):
                 return family
         raise ModelError(
             f"No segmenter of the kind {self._kind!r} is known.",
-            where=self._source.settings.model,
+            where=self.model,
             fix="Choose CLIPSeg, SAM, SAM 2, SAM 3, Mask2Former, MaskFormer, OneFormer or SegFormer.",
         )
 
     @LoadedOnce
     def _loaded(self) -> tuple[Any, Any]:
         is_worded = self._kind in BY_WORDS | BY_CONCEPT | BY_POINT | {"oneformer"}
-        processor = self._source.load("AutoProcessor" if is_worded else "AutoImageProcessor")
-        return self._source.model(_FAMILIES[self._family][0]), processor
+        processor = self.load("AutoProcessor" if is_worded else "AutoImageProcessor")
+        return self.network(_FAMILIES[self._family][0]), processor
 
 
 _FAMILIES: dict[

@@ -2,11 +2,12 @@
 
 import importlib.util
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from weakspot.core.bounds import Count, check_bounds
 from weakspot.core.errors import ModelError, UnavailableError
@@ -101,59 +102,42 @@ QUANTISED = {"4-bit": "load_in_4bit", "8-bit": "load_in_8bit"}
 PURPOSE = "Captioners, answerers and language models of the hub"
 
 
-@dataclass(frozen=True, kw_only=True)
-class TransformersSettings:
-    """Which model, where it runs, and how much it says.
+@dataclass(kw_only=True, eq=False)
+class HubModel(Sendable):
+    """A model by name on the hub or from a folder; code that comes with it is never run.
 
     Args:
         model: name on the hub, or a folder that `save_pretrained` wrote; with a folder nothing is asked of any network.
         revision: branch, tag or commit on the hub.
         device: auto, cpu, cuda, cuda:1, mps.
-        dtype: float32, float16, bfloat16, or auto for what the weights are stored in.
-        device_map: how accelerate spreads the model over devices, such as auto; empty to keep it on one device.
-        quantise: 4-bit or 8-bit to load weights so by bitsandbytes; empty to load them as they are.
-        batch_size: images a call of the model.
-        max_new_tokens: most tokens of an answer.
+        dtype: float32, float16 or bfloat16.
     """
 
     model: str
     revision: str | None = None
-    device: str = "auto"
+    device: str = AUTO
     dtype: str = "float32"
-    device_map: str = ""
-    quantise: str = ""
-    batch_size: Count = 8
-    max_new_tokens: Count = 40
+
+    loaded_by: ClassVar[str] = "transformers"
+    kind_of_model: ClassVar[str] = "model"
+    cannot_run: ClassVar[str] = "The model cannot answer"
+    fix_of_files: ClassVar[str | None] = None
+    fix_of_name: ClassVar[str] = "give the folder of a copy"
 
     def __post_init__(self) -> None:
-        problems = [] if self.model.strip() else ["model: must be a name on the hub or a folder"]
-        if self.quantise not in ("", *QUANTISED):
-            problems.append(f"quantise: must be one of {list(QUANTISED)}, is {self.quantise!r}")
-        if self.device_map and self.device != "auto":
-            problems.append("device and device_map: give one of them")
-        check_bounds(self, where="options", problems=problems)
+        self.model = str(self.model)
+        check_bounds(self, where="options", problems=self._problems())
 
+    def _problems(self) -> list[str]:
+        return [] if self.model.strip() else ["model: must be a name on the hub or a folder"]
 
-class TransformersSource(Sendable):
-    """Loads the pieces of one model; code that comes with a model is never run.
+    @property
+    def is_folder(self) -> bool:
+        return Path(self.model).is_dir()
 
-    Args:
-        settings: which model, and where it runs.
-    """
-
-    def __init__(self, settings: TransformersSettings) -> None:
-        self.settings = settings
-
-    def identity(self, kind: str, *parts: Any) -> str:
-        """Return `kind:name@hash`, the hash over the weights and everything that decides the words."""
-        folder = Path(self.settings.model)
-        name = folder.name if folder.is_dir() else self.settings.model
-        chosen = self.settings
-        numbers = (
-            str(self.config.dtype).removeprefix("torch.") if chosen.dtype == AUTO else chosen.dtype
-        )
-        loaded = [chosen.quantise] if chosen.quantise else []
-        return model_id(kind, name, self._version, numbers, chosen.max_new_tokens, *loaded, *parts)
+    @property
+    def name(self) -> str:
+        return Path(self.model).name if self.is_folder else self.model
 
     @LoadedOnce
     def torch(self) -> Any:
@@ -165,12 +149,118 @@ class TransformersSource(Sendable):
         declare_torchvision_operators()
         return require_library("transformers", extra="hub", purpose=PURPOSE)
 
+    @contextmanager
+    def quiet(self) -> Iterator[None]:
+        """Keep progress bars and load reports, which are written straight to the terminal, out of it."""
+        switches = [library.utils.logging for library in self._noisy]
+        before = [(switch.get_verbosity(), switch.is_progress_bar_enabled()) for switch in switches]
+        for switch in switches:
+            switch.set_verbosity_error()
+            switch.disable_progress_bar()
+        try:
+            yield
+        finally:
+            for switch, (level, was_on) in zip(switches, before, strict=True):
+                switch.set_verbosity(level)
+                if was_on:
+                    switch.enable_progress_bar()
+
+    @property
+    def _noisy(self) -> tuple[Any, ...]:
+        return (self.library,)
+
+    @contextmanager
+    def running(self, seed: int | None = None) -> Iterator[None]:
+        """Run a model without gradients and without moving torch's random state; what goes wrong becomes a ModelError.
+
+        Args:
+            seed: of whatever is drawn past the generators that the model is given; None if nothing is drawn.
+        """
+        torch = self.torch
+        try:
+            with (
+                torch.inference_mode(),
+                torch.random.fork_rng(devices=range(torch.cuda.device_count())),
+                self.quiet(),
+            ):
+                if seed is not None:
+                    torch.manual_seed(seed)
+                yield
+        except torch.OutOfMemoryError as error:
+            fix = "Set a smaller batch_size (of images also width and height), or another dtype."
+            raise ModelError(
+                "What is asked for does not fit into memory.", where=self.model, fix=fix
+            ) from error
+        except (RuntimeError, ValueError, IndexError, KeyError, TypeError, AttributeError) as error:
+            raise ModelError(f"{self.cannot_run}: {first_line(error)}", where=self.model) from error
+
+    def fetched(self, fetch: Callable[..., Any]) -> Any:
+        """Load from the folder or the hub's cache, and from the hub itself only if that is not enough and allowed."""
+        try:
+            return fetch(local_files_only=True)
+        except (
+            Exception
+        ) as error:  # a damaged file or a cache that holds a part of the model can raise anything
+            if self.is_folder or isinstance(error, ImportError):
+                raise self.unloadable(error) from error
+            if hub_is_off() is not None:
+                raise self._unavailable(f"the hub is off ({hub_is_off()})") from error
+        try:
+            return fetch(local_files_only=False)
+        except OSError as error:
+            raise self._unavailable(first_line(error)) from error
+        except Exception as error:
+            raise self.unloadable(error) from error
+
+    def unloadable(self, error: Exception) -> ModelError:
+        return ModelError(
+            f"{self.loaded_by} cannot load the {self.kind_of_model}: {first_line(error)}",
+            where=self.model,
+            fix=self.fix_of_files,
+        )
+
+    def _unavailable(self, reason: str) -> UnavailableError:
+        return UnavailableError(
+            f"The {self.kind_of_model} is not in the hub's cache and cannot be fetched: {reason}",
+            where=self.model,
+            fix=f"Check the name and the network, or {self.fix_of_name}.",
+        )
+
+
+@dataclass(kw_only=True, eq=False)
+class TransformersModel(HubModel):
+    """A model of the transformers library, piece by piece."""
+
+    def identity(self, kind: str, *parts: Any) -> str:
+        """Return `kind:name@hash`, the hash over the weights and everything that decides the answers."""
+        stored = self.dtype == AUTO
+        numbers = str(self.config.dtype).removeprefix("torch.") if stored else self.dtype
+        return model_id(kind, self.name, self.version, numbers, *self._decides, *parts)
+
+    @property
+    def _decides(self) -> tuple[Any, ...]:
+        # The ids of models that write nothing were first made with this number of tokens.
+        return (40,)
+
     @LoadedOnce
     def config(self) -> Any:
         return self.load("AutoConfig")
 
-    def model(self, kind: str) -> Any:
-        """Return the model, ready to run.
+    @LoadedOnce
+    def version(self) -> str:
+        if self.is_folder:
+            return file_hash(Path(self.model))
+        return str(getattr(self.config, "_commit_hash", None) or self.revision)
+
+    def load(self, kind: str, **options: Any) -> Any:
+        """Return a piece of the model, by the class of transformers that loads it."""
+        loader = getattr(self.library, kind)
+        options |= {"revision": self.revision, "trust_remote_code": False}
+        with self.quiet():
+            return self.fetched(partial(loader.from_pretrained, self.model, **options))
+
+    def network(self, kind: str) -> Any:
+        """Return the network, ready to run.
 
         Args:
             kind: class of transformers that loads it.
@@ -178,103 +268,67 @@ class TransformersSource(Sendable):
         Raises:
             ModelError: if the weights are not those of such a model.
         """
-        module, report = self.load(kind, output_loading_info=True, **self._loading())
+        options = self._loading()
+        module, report = self.load(kind, output_loading_info=True, **options)
         missing = sorted(report.get("missing_keys", ()))
         if missing:
             raise ModelError(
                 f"The model was not trained for this: {len(missing)} weights are missing, such as {missing[:2]}.",
-                where=self.settings.model,
+                where=self.model,
                 fix=f"Name a model that transformers loads as {kind.removeprefix('AutoModelFor')}.",
             )
-        if self.settings.device_map or self.settings.quantise:
-            return module.eval()
-        return module.to(torch_device(self.torch, self.settings.device)).eval()
+        is_placed = "device_map" in options
+        return (module if is_placed else module.to(torch_device(self.torch, self.device))).eval()
+
+    @property
+    def is_first_form(self) -> bool:
+        """Whether transformers is older than version 5, which renamed some options."""
+        return int(self.library.__version__.partition(".")[0]) < 5  # noqa: PLR2004
 
     def _loading(self) -> dict[str, Any]:
         """Return in which numbers the weights are loaded, and where to, by the names of the installed version."""
-        chosen, library = self.settings, self.library
-        is_first_form = int(library.__version__.partition(".")[0]) < 5  # noqa: PLR2004 - version 5 renamed the option
-        numbers = AUTO if chosen.dtype == AUTO else torch_dtype(self.torch, chosen.dtype)
-        options: dict[str, Any] = {"torch_dtype" if is_first_form else "dtype": numbers}
-        if chosen.device_map or chosen.quantise:
+        numbers = AUTO if self.dtype == AUTO else torch_dtype(self.torch, self.dtype)
+        return {"torch_dtype" if self.is_first_form else "dtype": numbers}
+
+
+@dataclass(kw_only=True, eq=False)
+class SpeakingModel(TransformersModel):
+    """A model that writes words.
+
+    Args:
+        dtype: float32, float16, bfloat16, or auto for what the weights are stored in.
+        device_map: how accelerate spreads the model over devices, such as auto; empty to keep it on one device.
+        quantise: 4-bit or 8-bit to load weights so by bitsandbytes; empty to load them as they are.
+        max_new_tokens: most tokens of an answer.
+    """
+
+    device_map: str = ""
+    quantise: str = ""
+    max_new_tokens: Count = 40
+
+    def _problems(self) -> list[str]:
+        problems = super()._problems()
+        if self.quantise not in ("", *QUANTISED):
+            problems.append(f"quantise: must be one of {list(QUANTISED)}, is {self.quantise!r}")
+        if self.device_map and self.device != AUTO:
+            problems.append("device and device_map: give one of them")
+        return problems
+
+    @property
+    def _decides(self) -> tuple[Any, ...]:
+        return (self.max_new_tokens, *([self.quantise] if self.quantise else []))
+
+    def _loading(self) -> dict[str, Any]:
+        options = super()._loading()
+        if self.device_map or self.quantise:
             require_library("accelerate", extra="generate", purpose="Models on several devices")
-            options["device_map"] = chosen.device_map or AUTO
-        if chosen.quantise:
+            options["device_map"] = self.device_map or AUTO
+        if self.quantise:
             require_few_bits()
-            options["quantization_config"] = library.BitsAndBytesConfig(
-                **{QUANTISED[chosen.quantise]: True}
+            options["quantization_config"] = self.library.BitsAndBytesConfig(
+                **{QUANTISED[self.quantise]: True}
             )
         return options
-
-    def load(self, kind: str, **options: Any) -> Any:
-        """Load from the folder or the hub's cache, and from the hub itself only if that is not enough and allowed."""
-        loader, name = getattr(self.library, kind), self.settings.model
-        options |= {"revision": self.settings.revision, "trust_remote_code": False}
-        with _quiet(self.library):
-            try:
-                return loader.from_pretrained(name, local_files_only=True, **options)
-            except Exception as error:  # a damaged file or a cache that holds a part of the model can raise anything
-                if Path(name).is_dir() or isinstance(error, ImportError):
-                    raise self._unloadable(error) from error
-                if hub_is_off() is not None:
-                    raise self._unavailable(f"the hub is off ({hub_is_off()})") from error
-            try:
-                return loader.from_pretrained(name, **options)
-            except OSError as error:
-                raise self._unavailable(first_line(error)) from error
-            except Exception as error:
-                raise self._unloadable(error) from error
-
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        """Run a model without gradients and without moving torch's random state; what goes wrong becomes a ModelError."""
-        torch = self.torch
-        try:
-            devices = range(torch.cuda.device_count())
-            with (
-                torch.inference_mode(),
-                torch.random.fork_rng(devices=devices),
-                _quiet(self.library),
-            ):
-                yield
-        except (RuntimeError, ValueError, IndexError, KeyError, TypeError, AttributeError) as error:
-            raise ModelError(
-                f"The model cannot answer: {first_line(error)}", where=self.settings.model
-            ) from error
-
-    @LoadedOnce
-    def _version(self) -> str:
-        folder = Path(self.settings.model)
-        if folder.is_dir():
-            return file_hash(folder)
-        return str(getattr(self.config, "_commit_hash", None) or self.settings.revision)
-
-    def _unloadable(self, error: Exception) -> ModelError:
-        return ModelError(
-            f"transformers cannot load the model: {first_line(error)}", where=self.settings.model
-        )
-
-    def _unavailable(self, reason: str) -> UnavailableError:
-        return UnavailableError(
-            f"The model is not in the hub's cache and cannot be fetched: {reason}",
-            where=self.settings.model,
-            fix="Check the name and the network, or give the folder of a copy.",
-        )
-
-
-@contextmanager
-def _quiet(library: Any) -> Iterator[None]:
-    """Keep progress bars and load reports, which are written straight to the terminal, out of it."""
-    switch = library.utils.logging
-    was_on, level = switch.is_progress_bar_enabled(), switch.get_verbosity()
-    switch.disable_progress_bar()
-    switch.set_verbosity_error()
-    try:
-        yield
-    finally:
-        switch.set_verbosity(level)
-        if was_on:
-            switch.enable_progress_bar()
 
 
 def first_line(error: Exception) -> str:

@@ -1,78 +1,39 @@
 """Text and JSON from language models of the transformers library, by name or from a folder."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 from pydantic import JsonValue
 
 from weakspot.core.arrays import child_seed
-from weakspot.core.errors import ConfigError, ModelError
-from weakspot.core.registry import Sendable
+from weakspot.core.bounds import Bounds, Count
+from weakspot.core.errors import ModelError
 from weakspot.models.loading import LoadedOnce
 from weakspot.models.prompts import json_instruction, spoken_answer
-from weakspot.models.transformers import json_grammar
-from weakspot.models.transformers.source import TransformersSettings, TransformersSource
+from weakspot.models.transformers.json_grammar import is_whole, may_follow, pattern_of
+from weakspot.models.transformers.source import SpeakingModel
 
 LANGUAGE_MODEL = "AutoModelForCausalLM"
-MAX_TEMPERATURE = 10.0
 FEW_TOKENS = 16
 TRIED_FIRST = 64
 SHARES_BEFORE_HURRY = (0.6, 0.8)
 
 
-class TransformersTextGenerator(Sendable):
+@dataclass(kw_only=True, eq=False)
+class TransformersTextGenerator(SpeakingModel):
     """Answers of a causal language model; with a schema the model can only write JSON that fits it.
 
     Args:
-        model: name on the hub, or a folder that `save_pretrained` wrote; with a folder nothing is asked of any network.
-        revision: branch, tag or commit on the hub.
-        device: auto, cpu, cuda, cuda:1, mps.
-        dtype: float32, float16, bfloat16, or auto for what the weights are stored in.
-        device_map: how accelerate spreads the model over devices, such as auto; empty to keep it on one device.
-        quantise: 4-bit or 8-bit to load weights so by bitsandbytes; empty to load them as they are.
-        max_new_tokens: most tokens of an answer.
         temperature: 0 for the likeliest words, whatever the seed; larger: drawn by seed. JSON is never drawn.
     """
 
-    def __init__(
-        self,
-        *,
-        model: str | Path,
-        revision: str | None = None,
-        device: str = "auto",
-        dtype: str = "float32",
-        device_map: str = "",
-        quantise: str = "",
-        max_new_tokens: int = 512,
-        temperature: float = 0.0,
-    ) -> None:
-        settings = TransformersSettings(
-            model=str(model),
-            revision=revision,
-            device=device,
-            dtype=dtype,
-            device_map=device_map,
-            quantise=quantise,
-            batch_size=1,
-            max_new_tokens=max_new_tokens,
-        )
-        if (
-            isinstance(temperature, bool)
-            or not isinstance(temperature, int | float)
-            or not 0.0 <= temperature <= MAX_TEMPERATURE
-        ):
-            raise ConfigError(
-                "The temperature must be a number from 0 to 10.",
-                where="temperature",
-                given=temperature,
-            )
-        self._source = TransformersSource(settings)
-        self._temperature = float(temperature)
+    max_new_tokens: Count = 512
+    temperature: Annotated[float, Bounds(ge=0, le=10)] = 0.0
 
     @LoadedOnce
     def generator_id(self) -> str:
-        return self._source.identity("transformers-text", self._temperature)
+        return self.identity("transformers-text", float(self.temperature))
 
     def generate(
         self, prompt: str, *, schema: Mapping[str, JsonValue] | None = None, seed: int = 0
@@ -86,11 +47,10 @@ class TransformersTextGenerator(Sendable):
             if schema is None
             else _JsonGuide(self._tokenizer, schema, n_given=tokens.shape[1], n_most=room)
         )
-        with self._source.running():
-            self._source.torch.manual_seed(child_seed(seed, "text", prompt))
+        with self.running(child_seed(seed, "text", prompt)):
             found = model.generate(
                 input_ids=tokens,
-                attention_mask=self._source.torch.ones_like(tokens),
+                attention_mask=self.torch.ones_like(tokens),
                 max_new_tokens=room,
                 pad_token_id=self._padding,
                 **self._choosing(guide),
@@ -106,11 +66,11 @@ class TransformersTextGenerator(Sendable):
                 "logits_processor": [guide],
                 **({} if end is None else {"eos_token_id": end}),
             }
-        if self._temperature > 0.0:
+        if self.temperature > 0.0:
             return {
                 "do_sample": True,
                 "num_beams": 1,
-                "temperature": self._temperature,
+                "temperature": float(self.temperature),
                 "top_k": 0,
                 "top_p": 1.0,
             }
@@ -118,7 +78,7 @@ class TransformersTextGenerator(Sendable):
 
     def _words(self, tokens: Any) -> str:
         text = str(self._tokenizer.decode(tokens, skip_special_tokens=True)).strip()
-        return spoken_answer(text, where=self._source.settings.model)
+        return spoken_answer(text, where=self.model)
 
     def _tokens(self, prompt: str) -> Any:
         """Return the prompt as a chat message where the model has a form for it, otherwise as it is."""
@@ -137,13 +97,13 @@ class TransformersTextGenerator(Sendable):
         return found["input_ids"].to(self._model.device)
 
     def _room(self, n_given: int) -> int:
-        longest = getattr(self._source.config, "max_position_embeddings", None)
-        most = self._source.settings.max_new_tokens
+        longest = getattr(self.config, "max_position_embeddings", None)
+        most = self.max_new_tokens
         room = most if longest is None else min(most, longest - n_given)
         if room < min(FEW_TOKENS, most):
             raise ModelError(
                 f"The prompt has {n_given} tokens and leaves no room for an answer: the model reads {longest}.",
-                where=self._source.settings.model,
+                where=self.model,
                 fix="Choose a model that reads more.",
             )
         return int(room)
@@ -158,11 +118,11 @@ class TransformersTextGenerator(Sendable):
 
     @LoadedOnce
     def _model(self) -> Any:
-        return self._source.model(LANGUAGE_MODEL)
+        return self.network(LANGUAGE_MODEL)
 
     @LoadedOnce
     def _tokenizer(self) -> Any:
-        return self._source.load("AutoTokenizer")
+        return self.load("AutoTokenizer")
 
 
 class _JsonGuide:
@@ -179,11 +139,11 @@ class _JsonGuide:
         self, tokenizer: Any, schema: Mapping[str, JsonValue], *, n_given: int, n_most: int
     ) -> None:
         self._tokenizer = tokenizer
-        self._state: json_grammar.State = json_grammar.start(schema)
+        self._pattern = pattern_of(schema)
         self._n_given = n_given
         self._n_most = n_most
         self._pieces: dict[int, str] = {}
-        self._texts: list[str] = []
+        self._text = ""
         # Some tokenizers drop the space before the first word of a text: a token is read behind another one.
         self._before = tokenizer("a", add_special_tokens=False)["input_ids"][-1:]
         self._before_text = self._decode(self._before)
@@ -203,30 +163,29 @@ class _JsonGuide:
         Raises:
             ModelError: if the model could not finish it.
         """
-        text = "".join(self._texts)
-        if not json_grammar.is_complete(self._state):
+        if not is_whole(self._pattern, self._text):
             raise ModelError(
-                "The model's answer was cut off.", given=text[-80:], fix="Raise max_new_tokens."
+                "The model's answer was cut off.",
+                given=self._text[-80:],
+                fix="Raise max_new_tokens.",
             )
-        return text
+        return self._text
 
     def _choose(self, scores: Any, *, hurry: int) -> int:
-        if json_grammar.is_complete(self._state):
+        if is_whole(self._pattern, self._text):
             return int(self._tokenizer.eos_token_id or 0)
         tried = 0
         for n_tried in (TRIED_FIRST, len(scores)):
             best = scores.topk(min(n_tried, len(scores))).indices.tolist()
             for token in best[tried:]:
                 piece = self._piece(token)
-                after = json_grammar.advance(self._state, piece, hurry=hurry) if piece else None
-                if after is not None:
-                    self._state = after
-                    self._texts.append(piece)
+                if piece and may_follow(self._pattern, self._text, piece, hurry=hurry):
+                    self._text += piece
                     return int(token)
             tried = len(best)
         raise ModelError(
             "The model has no token with which its answer could become JSON.",
-            given="".join(self._texts)[-80:],
+            given=self._text[-80:],
         )
 
     def _piece(self, token: int) -> str:
