@@ -1,6 +1,4 @@
 import copy
-import json
-import warnings
 import zipfile
 
 import numpy as np
@@ -8,6 +6,14 @@ import pytest
 import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
+from tests.models.tiny_networks import (
+    net,
+    save_vit,
+    script,
+    state,
+    with_factory,
+    without_layer,
+)
 
 from weakspot.core.errors import ModelError
 from weakspot.core.heads import Head
@@ -21,38 +27,6 @@ HEAD = Head(
     weights=np.random.default_rng(3).standard_normal((3, 6)).astype(np.float32),
     bias=np.array([0.5, -1.0, 2.0], np.float32),
 )
-FACTORY = """
-import torch
-
-class Net(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.last = torch.nn.Linear(6, 3)
-        self.conv = torch.nn.Conv2d(3, 6, 3)
-        self.norm = torch.nn.BatchNorm2d(6)
-
-    def forward(self, pixels):
-        return self.last(torch.relu(self.norm(self.conv(pixels))).mean((2, 3)))
-"""
-
-
-class Net(torch.nn.Module):
-    """The layer that gives the scores is not the one registered last."""
-
-    def __init__(self, last=None, end=None):
-        super().__init__()
-        self.last = last or torch.nn.Linear(6, 3)
-        self.conv = torch.nn.Conv2d(3, 6, 3)
-        self.hidden = torch.nn.Linear(6, 6)
-        self.end = end or torch.nn.Identity()
-
-    def forward(self, pixels):
-        return self.end(self.last(self.hidden(torch.relu(self.conv(pixels)).mean((2, 3)))))
-
-
-def _net(**options):
-    torch.manual_seed(0)
-    return Net(**options)
 
 
 def _prepared(classifier, side=8):
@@ -69,33 +43,9 @@ def _check(before, after, head=HEAD):
     np.testing.assert_allclose(after.head.weights, head.weights, atol=1e-6)
 
 
-def _with_factory(folder, name):
-    (folder / f"{name}.py").write_text(FACTORY)
-    return {"factory": f"{name}:Net", "folder": folder, "class_names": NAMES, "image_side": 8}
-
-
-def _state():
-    torch.manual_seed(1)
-    sizes = {
-        "last.weight": (3, 6),
-        "last.bias": (3,),
-        "conv.weight": (6, 3, 3, 3),
-        "conv.bias": (6,),
-    }
-    sizes |= {
-        "norm.weight": (6,),
-        "norm.bias": (6,),
-        "norm.running_mean": (6,),
-        "norm.running_var": (6,),
-    }
-    return {name: torch.rand(size) for name, size in sizes.items()} | {
-        "norm.num_batches_tracked": torch.tensor(1)
-    }
-
-
-def test_write_repaired__safetensors_with_factory(tmp_path):
-    options, state = _with_factory(tmp_path, "handing_one"), _state()
-    save_file(state, tmp_path / "m.safetensors", metadata={"format": "pt", "made": "here"})
+def test_write_repaired__safetensorswith_factory(tmp_path):
+    options, numbers = {"class_names": NAMES} | with_factory(tmp_path, "handing_one"), state()
+    save_file(numbers, tmp_path / "m.safetensors", metadata={"format": "pt", "made": "here"})
     content = (tmp_path / "m.safetensors").read_bytes()
     classifier = TorchClassifier(path=tmp_path / "m.safetensors", **options)
     assert isinstance(classifier, TakesHead)
@@ -103,9 +53,9 @@ def test_write_repaired__safetensors_with_factory(tmp_path):
     assert files == (tmp_path / "out" / "m_repaired.safetensors",)
     assert (tmp_path / "m.safetensors").read_bytes() == content
     found = load_file(files[0])
-    assert sorted(found) == sorted(state)
-    for name in set(state) - {"last.weight", "last.bias"}:
-        assert torch.equal(found[name], state[name])
+    assert sorted(found) == sorted(numbers)
+    for name in set(numbers) - {"last.weight", "last.bias"}:
+        assert torch.equal(found[name], numbers[name])
     np.testing.assert_array_equal(found["last.weight"].numpy(), HEAD.weights)
     np.testing.assert_array_equal(found["last.bias"].numpy(), HEAD.bias)
     with safe_open(str(files[0]), "pt") as opened:
@@ -114,25 +64,25 @@ def test_write_repaired__safetensors_with_factory(tmp_path):
 
 
 def test_write_repaired__state_dict_keeps_its_wrapper(tmp_path):
-    options, state = _with_factory(tmp_path, "handing_two"), _state()
-    torch.save({"state_dict": state, "epoch": 7}, tmp_path / "m.pt")
+    options, numbers = {"class_names": NAMES} | with_factory(tmp_path, "handing_two"), state()
+    torch.save({"state_dict": numbers, "epoch": 7}, tmp_path / "m.pt")
     classifier = TorchClassifier(path=tmp_path / "m.pt", **options)
     files = classifier.write_repaired(HEAD, tmp_path / "out")
     assert [file.name for file in files] == ["m_repaired.pt", "m_repaired.safetensors"]
     found = torch.load(files[0], weights_only=True)
     assert list(found) == ["state_dict"]
-    assert list(found["state_dict"]) == list(state)
+    assert list(found["state_dict"]) == list(numbers)
     for file in files:
         _check(classifier, TorchClassifier(path=file, **options))
 
 
 def test_write_repaired__half_precision_in_the_file_is_kept(tmp_path):
-    options = _with_factory(tmp_path, "handing_three")
-    state = {
+    options = {"class_names": NAMES} | with_factory(tmp_path, "handing_three")
+    numbers = {
         name: value.half() if value.is_floating_point() else value
-        for name, value in _state().items()
+        for name, value in state().items()
     }
-    save_file(state, tmp_path / "m.safetensors")
+    save_file(numbers, tmp_path / "m.safetensors")
     classifier = TorchClassifier(path=tmp_path / "m.safetensors", **options)
     written = classifier.write_repaired(HEAD, tmp_path / "out")[0]
     assert classifier.layer_kind == "float16"
@@ -147,42 +97,42 @@ def test_write_repaired__half_precision_in_the_file_is_kept(tmp_path):
 
 
 def test_write_repaired__running_in_half_precision_keeps_the_file_exact(tmp_path):
-    options, state = _with_factory(tmp_path, "handing_four"), _state()
-    save_file(state, tmp_path / "m.safetensors")
+    options, numbers = {"class_names": NAMES} | with_factory(tmp_path, "handing_four"), state()
+    save_file(numbers, tmp_path / "m.safetensors")
     classifier = TorchClassifier(path=tmp_path / "m.safetensors", dtype="float16", **options)
     found = load_file(classifier.write_repaired(HEAD, tmp_path / "out")[0])
-    assert torch.equal(found["conv.weight"], state["conv.weight"])
+    assert torch.equal(found["conv.weight"], numbers["conv.weight"])
     np.testing.assert_array_equal(found["last.weight"].numpy(), HEAD.weights)
 
 
 def test_write_repaired__module_in_memory(tmp_path):
-    net = _net()
-    kept = copy.deepcopy(net.state_dict())
-    classifier = TorchClassifier(module=net, class_names=NAMES, image_side=8)
+    network = net()
+    kept = copy.deepcopy(network.state_dict())
+    classifier = TorchClassifier(module=network, class_names=NAMES, image_side=8)
     written = classifier.write_repaired(HEAD, tmp_path / "out")
     assert [file.name for file in written] == ["Net_repaired.safetensors"]
-    assert all(torch.equal(value, kept[name]) for name, value in net.state_dict().items())
-    other = _net()
+    assert all(torch.equal(value, kept[name]) for name, value in network.state_dict().items())
+    other = net()
     other.load_state_dict(load_file(written[0]))
     _check(classifier, TorchClassifier(module=other, class_names=NAMES, image_side=8))
     with torch.no_grad():
-        net.conv.bias += 1
+        network.conv.bias += 1
     with pytest.raises(ModelError, match="weights changed since they were loaded"):
         classifier.write_repaired(HEAD, tmp_path / "again")
 
 
 def test_write_repaired__softmax_inside_the_module_stays(tmp_path):
     classifier = TorchClassifier(
-        module=_net(end=torch.nn.Softmax(dim=1)), class_names=NAMES, image_side=8
+        module=net(end=torch.nn.Softmax(dim=1)), class_names=NAMES, image_side=8
     )
-    other = _net(end=torch.nn.Softmax(dim=1))
+    other = net(end=torch.nn.Softmax(dim=1))
     other.load_state_dict(load_file(classifier.write_repaired(HEAD, tmp_path / "out")[0]))
     _check(classifier, TorchClassifier(module=other, class_names=NAMES, image_side=8))
 
 
 def test_write_repaired__one_output_for_two_classes(tmp_path):
     classifier = TorchClassifier(
-        module=_net(last=torch.nn.Linear(6, 1)), class_names=["no", "yes"], image_side=8
+        module=net(last=torch.nn.Linear(6, 1)), class_names=["no", "yes"], image_side=8
     )
     head = Head(weights=HEAD.weights[:2], bias=HEAD.bias[:2])
     found = load_file(classifier.write_repaired(head, tmp_path / "out")[0])
@@ -194,7 +144,7 @@ def test_write_repaired__one_output_for_two_classes(tmp_path):
 
 def test_write_repaired__layer_without_bias(tmp_path):
     classifier = TorchClassifier(
-        module=_net(last=torch.nn.Linear(6, 3, bias=False)), class_names=NAMES, image_side=8
+        module=net(last=torch.nn.Linear(6, 3, bias=False)), class_names=NAMES, image_side=8
     )
     with pytest.raises(ModelError, match=r"'last' has no bias.*Build the module with a bias"):
         classifier.write_repaired(HEAD, tmp_path / "out")
@@ -210,12 +160,12 @@ def test_write_repaired__layer_without_bias(tmp_path):
 
 
 def test_write_repaired__weights_that_are_shared_or_computed(tmp_path):
-    net = _net(last=torch.nn.Linear(6, 6))
-    net.hidden.weight = net.last.weight
+    network = net(last=torch.nn.Linear(6, 6))
+    network.hidden.weight = network.last.weight
     head = Head(weights=np.eye(6, dtype=np.float32), bias=np.zeros(6, np.float32))
     with pytest.raises(ModelError, match=r"shares its numbers with hidden\.weight"):
-        TorchClassifier(module=net, image_side=8).write_repaired(head, tmp_path / "out")
-    normed = _net(last=torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(6, 3)))
+        TorchClassifier(module=network, image_side=8).write_repaired(head, tmp_path / "out")
+    normed = net(last=torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(6, 3)))
     with pytest.raises(ModelError, match="computed from other numbers"):
         TorchClassifier(module=normed, class_names=NAMES, image_side=8).write_repaired(
             HEAD, tmp_path / "out"
@@ -224,12 +174,9 @@ def test_write_repaired__weights_that_are_shared_or_computed(tmp_path):
 
 
 def test_write_repaired__no_head_and_existing_files(tmp_path):
-    pooled = torch.nn.Sequential(
-        torch.nn.Conv2d(3, 3, 3), torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten()
-    )
     with pytest.raises(ModelError, match=r"no linear layer.*repaired_head\.safetensors"):
-        TorchClassifier(module=pooled, image_side=8).write_repaired(HEAD, tmp_path / "out")
-    classifier = TorchClassifier(module=_net(), class_names=NAMES, image_side=8)
+        TorchClassifier(module=without_layer(), image_side=8).write_repaired(HEAD, tmp_path / "out")
+    classifier = TorchClassifier(module=net(), class_names=NAMES, image_side=8)
     (tmp_path / "Net_repaired.safetensors").write_text("mine")
     with pytest.raises(ModelError, match=r"nothing is overwritten: Net_repaired\.safetensors"):
         classifier.write_repaired(HEAD, tmp_path)
@@ -237,21 +184,9 @@ def test_write_repaired__no_head_and_existing_files(tmp_path):
     assert (tmp_path / "Net_repaired.safetensors").read_text() == "mine"
 
 
-def _script(net, path, *, trace=False):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        made = (
-            torch.jit.trace(net.eval(), torch.zeros(1, 3, 8, 8))
-            if trace
-            else torch.jit.script(net.eval())
-        )
-        torch.jit.save(made, str(path), _extra_files={"labels.txt": "cat dog owl"})
-    return path
-
-
 @pytest.mark.parametrize("trace", [False, True])
-def test_write_repaired__script(tmp_path, trace):
-    path = _script(_net(), tmp_path / "m.pt", trace=trace)
+def test_write_repaired_script(tmp_path, trace):
+    path = script(net(), tmp_path / "m.pt", trace=trace)
     content = path.read_bytes()
     classifier = TorchClassifier(path=path, class_names=NAMES, image_side=8)
     files = classifier.write_repaired(HEAD, tmp_path / "out")
@@ -265,13 +200,11 @@ def test_write_repaired__script(tmp_path, trace):
 
 
 def test_write_repaired__script_in_memory(tmp_path):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        script = torch.jit.script(_net().eval())
-    classifier = TorchClassifier(module=script, class_names=NAMES, image_side=8)
+    made = script(net())
+    classifier = TorchClassifier(module=made, class_names=NAMES, image_side=8)
     written = classifier.write_repaired(HEAD, tmp_path / "out")[0]
     _check(classifier, TorchClassifier(path=written, class_names=NAMES, image_side=8))
-    assert script.last.weight.shape == (3, 6)
+    assert made.last.weight.shape == (3, 6)
 
 
 def test_write_repaired__timm_checkpoint(tmp_path):
@@ -299,15 +232,8 @@ def test_write_repaired__timm_checkpoint(tmp_path):
 def test_write_repaired__transformers_folder(tmp_path):
     import transformers
 
-    torch.manual_seed(0)
-    config = transformers.ViTConfig(
-        hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8, image_size=16, patch_size=8,
-        id2label=dict(enumerate(NAMES)), label2id={name: number for number, name in enumerate(NAMES)},
-    )  # fmt: skip
     home = tmp_path / "home"
-    transformers.ViTForImageClassification(config).save_pretrained(home)
-    images = {"image_processor_type": "ViTImageProcessor", "size": {"height": 16, "width": 16}}
-    (home / "preprocessor_config.json").write_text(json.dumps(images))
+    save_vit(home, names=NAMES)
     contents = {path.name: path.read_bytes() for path in home.iterdir()}
     classifier = TransformersClassifier(model=home)
     head = Head(

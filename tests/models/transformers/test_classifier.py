@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from tests.models.tiny_networks import VIT, VIT_IMAGES, save_vit, save_with_images
 
 from weakspot.core.dataset import Task
 from weakspot.core.errors import ModelError, UnavailableError
@@ -16,38 +17,8 @@ from weakspot.models.transformers.classifier import TransformersClassifier
 declare_torchvision_operators()
 import transformers  # noqa: E402 - torchvision must be importable first
 
-NAMES = {0: "cat", 1: "dog", 2: "owl"}
-VIT_IMAGES = {
-    "image_processor_type": "ViTImageProcessor",
-    "size": {"height": 16, "width": 16},
-    "resample": 2,
-    "image_mean": [0.5, 0.4, 0.3],
-    "image_std": [0.5, 0.25, 0.2],
-}
-
-
-def _vit(folder, *, images=VIT_IMAGES, **options):
-    torch.manual_seed(0)
-    config = transformers.ViTConfig(
-        hidden_size=8,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=8,
-        image_size=16,
-        patch_size=8,
-        **options,
-    )
-    return _saved(transformers.ViTForImageClassification(config), folder, images)
-
-
-def _saved(model, folder, images):
-    model.save_pretrained(folder)
-    (folder / "preprocessor_config.json").write_text(json.dumps(images))
-    return model.eval()
-
-
-def _named(names=NAMES):
-    return {"id2label": names, "label2id": {name: number for number, name in names.items()}}
+NAMES = ["cat", "dog", "owl"]
+CONVNEXT = {"image_processor_type": "ConvNextImageProcessor", "crop_pct": 0.875}
 
 
 def _images(n_images=3, width=23, height=17):
@@ -66,7 +37,7 @@ def no_network(monkeypatch):
 
 
 def test_classify__vit_from_folder(tmp_path):
-    model = _vit(tmp_path, **_named())
+    model = save_vit(tmp_path, names=NAMES)
     classifier = TransformersClassifier(model=tmp_path)
     assert isinstance(classifier, Classifier)
     assert classifier.class_names == ("cat", "dog", "owl")
@@ -84,15 +55,14 @@ def test_classify__vit_from_folder(tmp_path):
 def test_classify__resnet_with_its_own_crop_share(tmp_path):
     torch.manual_seed(0)
     config = transformers.ResNetConfig(
-        embedding_size=4, hidden_sizes=[4, 8], depths=[1, 1], layer_type="basic", **_named()
+        embedding_size=4,
+        hidden_sizes=[4, 8],
+        depths=[1, 1],
+        layer_type="basic",
+        id2label=dict(enumerate(NAMES)),
     )
-    images = {
-        "image_processor_type": "ConvNextImageProcessor",
-        "size": {"shortest_edge": 14},
-        "crop_pct": 0.875,
-        "resample": 3,
-    }
-    model = _saved(transformers.ResNetForImageClassification(config), tmp_path, images)
+    images = {**CONVNEXT, "size": {"shortest_edge": 14}, "resample": 3}
+    model = save_with_images(transformers.ResNetForImageClassification(config), tmp_path, images)
     classifier = TransformersClassifier(model=tmp_path)
     assert classifier.image_side == 16
     prepared = [classifier.prepare(image) for image in _images()]
@@ -112,18 +82,8 @@ def test_classify__resnet_with_its_own_crop_share(tmp_path):
             "size": {"shortest_edge": 20},
             "crop_size": {"height": 16, "width": 16},
         },
-        {
-            "image_processor_type": "ConvNextImageProcessor",
-            "size": {"shortest_edge": 14},
-            "crop_pct": 0.875,
-            "resample": 3,
-        },
-        {
-            "image_processor_type": "ConvNextImageProcessor",
-            "size": {"shortest_edge": 384},
-            "crop_pct": 0.875,
-            "resample": 2,
-        },
+        {**CONVNEXT, "size": {"shortest_edge": 14}, "resample": 3},
+        {**CONVNEXT, "size": {"shortest_edge": 384}, "resample": 2},
         {
             "image_processor_type": "ViTImageProcessor",
             "size": {"height": 16, "width": 16},
@@ -148,7 +108,7 @@ def test_prepare__unusual_processor_is_called_itself(tmp_path):
         "rescale_offset": True,
         "rescale_factor": 1 / 127.5,
     }
-    _vit(tmp_path, images=images, **_named())
+    save_vit(tmp_path, names=NAMES, images=images)
     classifier = TransformersClassifier(model=tmp_path)
     assert classifier.image_side is None
     processor = transformers.AutoImageProcessor.from_pretrained(tmp_path, backend="pil")
@@ -159,7 +119,7 @@ def test_prepare__unusual_processor_is_called_itself(tmp_path):
 
 
 def test_prepare__user_overrides(tmp_path):
-    _vit(tmp_path, **_named())
+    save_vit(tmp_path, names=NAMES)
     classifier = TransformersClassifier(model=tmp_path, mean=0.0, std=1.0)
     prepared = classifier.prepare(Image.new("RGB", (20, 20), (255, 0, 51)))
     np.testing.assert_allclose(prepared[:, 3, 3], [1.0, 0.0, 0.2], atol=1e-6)
@@ -167,7 +127,7 @@ def test_prepare__user_overrides(tmp_path):
 
 
 def test_class_names__unnamed_labels_are_none(tmp_path):
-    _vit(tmp_path, num_labels=3)
+    save_vit(tmp_path, num_labels=3)
     assert TransformersClassifier(model=tmp_path).class_names is None
     assert TransformersClassifier(model=tmp_path, class_names=["x", "y", "z"]).class_names == (
         "x",
@@ -177,7 +137,7 @@ def test_class_names__unnamed_labels_are_none(tmp_path):
 
 
 def test_task__multi_label_from_the_configuration(tmp_path):
-    model = _vit(tmp_path, problem_type="multi_label_classification", **_named())
+    model = save_vit(tmp_path, names=NAMES, problem_type="multi_label_classification")
     classifier = TransformersClassifier(model=tmp_path)
     assert classifier.task is Task.MULTI_LABEL
     prepared = [classifier.prepare(image) for image in _images()]
@@ -187,15 +147,8 @@ def test_task__multi_label_from_the_configuration(tmp_path):
 
 
 def test_load__backbone_without_a_trained_head(tmp_path):
-    config = transformers.ViTConfig(
-        hidden_size=8,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=8,
-        image_size=16,
-        patch_size=8,
-    )
-    _saved(transformers.ViTModel(config, add_pooling_layer=False), tmp_path, VIT_IMAGES)
+    config = transformers.ViTConfig(**VIT, image_size=16, patch_size=8)
+    save_with_images(transformers.ViTModel(config, add_pooling_layer=False), tmp_path, VIT_IMAGES)
     with pytest.raises(ModelError, match=r"no trained classifier.*classifier\."):
         _ = TransformersClassifier(model=tmp_path).head
 
@@ -215,17 +168,17 @@ def test_load__offline_and_not_cached(tmp_path, monkeypatch):
 
 
 def test_classifier_id__weights(tmp_path):
-    first = _vit(tmp_path / "a", **_named())
+    first = save_vit(tmp_path / "a", names=NAMES)
     with torch.no_grad():
         first.classifier.bias += 1.0
-    _saved(first, tmp_path / "b", VIT_IMAGES)
+    save_with_images(first, tmp_path / "b", VIT_IMAGES)
     one, two = (TransformersClassifier(model=tmp_path / name).classifier_id for name in "ab")
     assert one.startswith("transformers:a@")
     assert one.partition("@")[2] != two.partition("@")[2]
 
 
 def test_load__weights_that_are_damaged(tmp_path):
-    _vit(tmp_path, **_named())
+    save_vit(tmp_path, names=NAMES)
     weights = tmp_path / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-1000])
     with pytest.raises(ModelError, match="cannot load the model"):
