@@ -1,9 +1,6 @@
 """The commands `lab collective` and `lab reproduce` as a user types them."""
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 from typer.testing import CliRunner
@@ -108,23 +105,13 @@ def test_collective__bad_input_is_an_error_of_ours(family, tmp_path):
     for arguments, said in (
         ((first, second, "--from", "second"), "Add --type 2"),
         ((first, tmp_path), "There is no weakspot.toml here"),
+        ((first,), "two or more project folders"),
         ((first, second, "--method", "sliced"), "no repairer called 'sliced'"),
     ):
         error = _weakspot("lab", "collective", *arguments).exception
         assert isinstance(error, WeakspotError)
         assert said in str(error)
     assert _weakspot("lab", "collective", first, second, "--type", "3").exit_code == 2
-
-
-def test_collective__one_project_without_a_traceback(tmp_path):
-    (tmp_path / "weakspot.toml").write_text('[data]\nsource = "nowhere"\n')
-    command = [sys.executable, "-m", "weakspot", "lab", "collective", str(tmp_path)]
-    result = subprocess.run(
-        command, capture_output=True, text=True, env={**os.environ, "NO_COLOR": "1"}, check=False
-    )
-    assert result.returncode == 2
-    assert "two or more project folders" in result.stderr
-    assert "Traceback" not in result.stderr
 
 
 def test_reproduce__without_data_it_says_which_files_are_expected(tmp_path):

@@ -116,28 +116,17 @@ def test_stopping_on_signals__also_where_they_were_ignored(number):
         signal.signal(number, before)
 
 
+FULL, DENIED = "No space left on device", "Permission denied"
+READ_ONLY = "Read-only file system"
+
+
 @pytest.mark.parametrize(
     ("error", "what", "where", "advice"),
     [
-        (
-            OSError(errno.ENOSPC, "No space left on device", "/p/a.npy"),
-            "No space left on device",
-            "/p/a.npy",
-            "Make room",
-        ),
-        (
-            PermissionError(errno.EACCES, "Permission denied", b"/p/a"),
-            "Permission denied",
-            "/p/a",
-            "Allow this user",
-        ),
-        (
-            OSError("written: [Errno 30] Read-only file system: x"),
-            "Read-only file system",
-            None,
-            "writable",
-        ),
-        (OSError("400 requested and 391 written"), "No space left on device", None, "Make room"),
+        (OSError(errno.ENOSPC, FULL, "/p/a.npy"), FULL, "/p/a.npy", "Make room"),
+        (PermissionError(errno.EACCES, DENIED, b"/p/a"), DENIED, "/p/a", "Allow this user"),
+        (OSError(f"written: [Errno 30] {READ_ONLY}: x"), READ_ONLY, None, "writable"),
+        (OSError("400 requested and 391 written"), FULL, None, "Make room"),
         (OSError("something of a library"), "something of a library", None, terminal.KEPT),
     ],
 )

@@ -1,7 +1,7 @@
 import pytest
 
 from weakspot.core.errors import MissingExtraError, ModelError
-from weakspot.models.loading import require_library
+from weakspot.models.loading import first_line, last_line, require_library
 
 
 def test_require_library__there():
@@ -28,3 +28,8 @@ def test_require_library__installed_but_broken(tmp_path, monkeypatch):
         ModelError, match="cannot be imported: RuntimeError: operator does not exist"
     ):
         require_library("odd_library", extra="hub", purpose="Things")
+
+
+def test_lines__of_any_error():
+    assert (first_line(ValueError("a\nb")), last_line(ValueError("a\nb"))) == ("a", "b")
+    assert (first_line(ValueError()), last_line(ValueError())) == ("ValueError", "ValueError")

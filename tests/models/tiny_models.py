@@ -177,61 +177,54 @@ def _timm(folder: Path, _stack: ExitStack) -> Factory:
 
 
 def _transformers_classifier(folder: Path, _stack: ExitStack) -> Factory:
-    import torch
-    from transformers import ViTConfig, ViTForImageClassification
+    from tests.models.tiny_networks import save_vit
 
-    torch.manual_seed(0)
-    sizes = {
-        "hidden_size": 8,
-        "num_hidden_layers": 1,
-        "num_attention_heads": 2,
-        "intermediate_size": 8,
-        "image_size": 16,
-        "patch_size": 8,
-    }
-    labels = {
-        "id2label": dict(enumerate(NAMES)),
-        "label2id": {name: number for number, name in enumerate(NAMES)},
-    }
-    ViTForImageClassification(ViTConfig(**sizes, **labels)).save_pretrained(folder)
-    images = {
-        "image_processor_type": "ViTImageProcessor",
-        "size": {"height": 16, "width": 16},
-        "resample": 2,
-    }
-    images |= {"image_mean": PIXELS["mean"], "image_std": PIXELS["std"]}
-    (folder / "preprocessor_config.json").write_text(json.dumps(images))
+    save_vit(folder, names=NAMES)
     return _part("classifiers", "transformers", model=folder)
 
 
-def _transformers_embedder(folder: Path, _stack: ExitStack) -> Factory:
-    import torch
-    from transformers import CLIPConfig, CLIPModel, PreTrainedTokenizerFast
+TOWER = {
+    "hidden_size": 16,
+    "intermediate_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+}
+VISION = {**TOWER, "image_size": 32, "patch_size": 16}
+TEXT = {**TOWER, "vocab_size": len(WORDS), "pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
 
-    torch.manual_seed(0)
-    layers = {
-        "hidden_size": 16,
-        "intermediate_size": 32,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 2,
-    }
-    vision = {**layers, "image_size": 32, "patch_size": 16}
-    special = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
-    text = {**layers, **special, "vocab_size": len(WORDS), "max_position_embeddings": 16}
-    CLIPModel(CLIPConfig(text_config=text, vision_config=vision, projection_dim=8)).save_pretrained(
-        folder
-    )
+
+def save_words(folder: Path) -> None:
+    """Save a tokenizer of transformers that knows `WORDS`."""
+    from transformers import PreTrainedTokenizerFast
+
     named = {"pad_token": "[PAD]", "unk_token": "[UNK]", "bos_token": "[BOS]", "eos_token": "[EOS]"}
     PreTrainedTokenizerFast(tokenizer_object=_tokenizer(), **named).save_pretrained(folder)
-    images = {
+
+
+def save_clip(folder: Path, *, longest: int = 16, **images: object) -> Path:
+    """Save a CLIP of transformers with its tokenizer, and how its images are prepared."""
+    import torch
+    from transformers import CLIPConfig, CLIPModel
+
+    torch.manual_seed(0)
+    text = {**TEXT, "max_position_embeddings": longest}
+    config = CLIPConfig(text_config=text, vision_config=VISION, projection_dim=8)
+    CLIPModel(config).save_pretrained(folder)
+    save_words(folder)
+    usual = {
         "size": {"shortest_edge": 32},
         "crop_size": {"height": 32, "width": 32},
         "do_center_crop": True,
         "resample": 3,
+        "image_mean": PIXELS["mean"],
+        "image_std": PIXELS["std"],
     }
-    images |= {"image_mean": PIXELS["mean"], "image_std": PIXELS["std"]}
-    (folder / "preprocessor_config.json").write_text(json.dumps(images))
-    return _part("embedders", "transformers", model=folder, device="cpu")
+    (folder / "preprocessor_config.json").write_text(json.dumps(usual | images))
+    return folder
+
+
+def _transformers_embedder(folder: Path, _stack: ExitStack) -> Factory:
+    return _part("embedders", "transformers", model=save_clip(folder), device="cpu")
 
 
 def _open_clip(folder: Path, _stack: ExitStack) -> Factory:

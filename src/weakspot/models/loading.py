@@ -129,6 +129,16 @@ def _searched_first(folder: str | Path | None) -> Iterator[None]:
             sys.path.remove(entry)
 
 
+def first_line(error: Exception) -> str:
+    """Return what an error of a library says first, or what kind it is."""
+    return (str(error).strip() or type(error).__name__).split("\n", maxsplit=1)[0][:300]
+
+
+def last_line(error: Exception) -> str:
+    """Return what an error of a library says last, which is where torch says what is wrong."""
+    return (str(error).strip() or type(error).__name__).splitlines()[-1][:300]
+
+
 Value = TypeVar("Value")
 
 

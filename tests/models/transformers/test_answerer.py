@@ -1,5 +1,4 @@
 import pytest
-import torch
 
 from weakspot.core.errors import ModelError
 from weakspot.models.transformers.image_to_text import TransformersAnswerer
@@ -42,13 +41,6 @@ def test_answer__vilt_chooses_one_of_its_labels(saved):
         "blue",
         "two",
     }
-
-
-def test_answer__leaves_the_random_state_of_torch_alone(saved):
-    answerer = _answerer(saved("vilt"))
-    before = torch.random.get_rng_state()
-    answerer.answer(material.images(), QUESTION)
-    assert torch.equal(before, torch.random.get_rng_state())
 
 
 def test_answer__captioner_given_as_answerer_says_what_is_missing(saved):

@@ -6,15 +6,11 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from tokenizers import Tokenizer
-from tokenizers.models import WordLevel
-from tokenizers.pre_tokenizers import Whitespace
-from tokenizers.processors import TemplateProcessing
+from tests.models.tiny_models import TEXT, VISION, save_clip, save_words
 from transformers import (
     CLIPConfig,
     CLIPImageProcessorPil,
     CLIPModel,
-    PreTrainedTokenizerFast,
     Siglip2Config,
     Siglip2ImageProcessorPil,
     Siglip2Model,
@@ -31,43 +27,12 @@ from weakspot.models.transformers.embedder import (
     naflex_of_processor,
 )
 
-VISION = {
-    "hidden_size": 16,
-    "intermediate_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "image_size": 32,
-    "patch_size": 16,
-}
-TEXT = {
-    "hidden_size": 16,
-    "intermediate_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "vocab_size": 12,
-}
-WORDS = [
-    "[PAD]",
-    "[UNK]",
-    "[BOS]",
-    "[EOS]",
-    "a",
-    "photo",
-    "of",
-    "red",
-    "green",
-    "dog",
-    "cat",
-    "grass",
-]
-CLIP_IMAGES = {
+CLIP_PIXELS = {
     "size": {"shortest_edge": 40},
-    "crop_size": {"height": 32, "width": 32},
-    "do_center_crop": True,
-    "resample": 3,
     "image_mean": [0.48145466, 0.4578275, 0.40821073],
     "image_std": [0.26862954, 0.26130258, 0.27577711],
 }
+SHORT_TEXT = {**TEXT, "max_position_embeddings": 9}
 SIGLIP_IMAGES = {
     "size": {"height": 32, "width": 32},
     "resample": 3,
@@ -77,55 +42,18 @@ SIGLIP_IMAGES = {
 }
 
 
-def save_tokenizer(folder: Path) -> None:
-    made = Tokenizer(
-        WordLevel({word: number for number, word in enumerate(WORDS)}, unk_token="[UNK]")
-    )
-    made.pre_tokenizer = Whitespace()
-    made.post_processor = TemplateProcessing(
-        single="[BOS] $A [EOS]", special_tokens=[("[BOS]", 2), ("[EOS]", 3)]
-    )
-    PreTrainedTokenizerFast(
-        tokenizer_object=made,
-        pad_token="[PAD]",
-        unk_token="[UNK]",
-        bos_token="[BOS]",
-        eos_token="[EOS]",
-    ).save_pretrained(folder)
-
-
 @pytest.fixture(scope="module")
 def clip_folder(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("models") / "clip"
-    torch.manual_seed(0)
-    text = {
-        **TEXT,
-        "max_position_embeddings": 10,
-        "pad_token_id": 0,
-        "bos_token_id": 2,
-        "eos_token_id": 3,
-    }
-    CLIPModel(CLIPConfig(text_config=text, vision_config=VISION, projection_dim=8)).save_pretrained(
-        folder
-    )
-    save_tokenizer(folder)
-    (folder / "preprocessor_config.json").write_text(json.dumps(CLIP_IMAGES))
-    return folder
+    return save_clip(tmp_path_factory.mktemp("models") / "clip", longest=10, **CLIP_PIXELS)
 
 
 @pytest.fixture(scope="module")
 def siglip_folder(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("models") / "siglip"
     torch.manual_seed(0)
-    text = {
-        **TEXT,
-        "max_position_embeddings": 9,
-        "pad_token_id": 0,
-        "bos_token_id": 2,
-        "eos_token_id": 3,
-    }
-    SiglipModel(SiglipConfig(text_config=text, vision_config=VISION)).save_pretrained(folder)
-    save_tokenizer(folder)
+    config = SiglipConfig(text_config=SHORT_TEXT, vision_config=VISION)
+    SiglipModel(config).save_pretrained(folder)
+    save_words(folder)
     (folder / "processor_config.json").write_text(json.dumps({"image_processor": SIGLIP_IMAGES}))
     return folder
 
@@ -159,7 +87,7 @@ def test_clip__prepares_images_as_its_own_processor_does(clip_folder, size):
 
 def test_clip__texts_as_the_model_itself_gives_them(clip_folder):
     found = TransformersEmbedder(model=clip_folder, device="cpu").embed_texts(
-        ["a photo of a red dog", "grass"]
+        ["a photo of a red disc", "grass"]
     )
     model = CLIPModel.from_pretrained(clip_folder).eval()
     with torch.no_grad():
@@ -171,14 +99,14 @@ def test_clip__texts_as_the_model_itself_gives_them(clip_folder):
 
 def test_clip__long_texts_are_cut(clip_folder):
     embedder = TransformersEmbedder(model=clip_folder, device="cpu")
-    found = embedder.embed_texts(["dog " * 100])
+    found = embedder.embed_texts(["disc " * 100])
     assert found.shape == (1, 8)
     np.testing.assert_allclose(np.linalg.norm(found), 1.0, atol=1e-5)
 
 
 def test_siglip__texts_are_padded_to_the_end_and_lower_cased(siglip_folder):
     embedder = TransformersEmbedder(model=siglip_folder, device="cpu")
-    found = embedder.embed_texts(["A Red DOG"])
+    found = embedder.embed_texts(["A Red DISC"])
     model = SiglipModel.from_pretrained(siglip_folder).eval()
     with torch.no_grad():
         pooled = model.text_model(
@@ -203,18 +131,10 @@ def test_siglip__images_are_squeezed(siglip_folder):
 
 def test_siglip2__patches_at_the_images_own_shape(tmp_path):
     torch.manual_seed(0)
-    text = {
-        **TEXT,
-        "max_position_embeddings": 9,
-        "pad_token_id": 0,
-        "bos_token_id": 2,
-        "eos_token_id": 3,
-    }
-    vision = {name: value for name, value in VISION.items() if name != "image_size"} | {
-        "num_patches": 16
-    }
-    Siglip2Model(Siglip2Config(text_config=text, vision_config=vision)).save_pretrained(tmp_path)
-    save_tokenizer(tmp_path)
+    vision = {name: value for name, value in VISION.items() if name != "image_size"}
+    config = Siglip2Config(text_config=SHORT_TEXT, vision_config={**vision, "num_patches": 16})
+    Siglip2Model(config).save_pretrained(tmp_path)
+    save_words(tmp_path)
     processor = Siglip2ImageProcessorPil(patch_size=16, max_num_patches=16)
     processor.save_pretrained(tmp_path)
     embedder = TransformersEmbedder(model=tmp_path, device="cpu")
@@ -227,7 +147,7 @@ def test_siglip2__patches_at_the_images_own_shape(tmp_path):
         ).numpy()
     found = embedder.embed_prepared([embedder.prepare(each) for each in images])
     np.testing.assert_allclose(found, expected, atol=1e-4)
-    assert embedder.embed_texts(["a red dog"]).shape == (1, 16)
+    assert embedder.embed_texts(["a red disc"]).shape == (1, 16)
     assert embedder.image_side is None
 
 
@@ -260,7 +180,7 @@ def test_image_only_model__pooled_output_without_texts(tmp_path):
     assert embedder.embed_prepared([embedder.prepare(image())]).shape == (1, 16)
     assert not embedder.has_text
     with pytest.raises(ModelError, match="no text side"):
-        embedder.embed_texts(["dog"])
+        embedder.embed_texts(["disc"])
 
 
 def test_model__no_word_on_images(clip_folder, tmp_path):
@@ -270,15 +190,20 @@ def test_model__no_word_on_images(clip_folder, tmp_path):
         TransformersEmbedder(model=tmp_path / "clip").prepare(image())
 
 
-def test_model__nowhere(tmp_path, monkeypatch):
-    with pytest.raises(UnavailableError, match=r"cannot be fetched.*embedder.name"):
-        TransformersEmbedder(model=str(tmp_path / "nothing")).embed_texts(["dog"])
-
-
-def test_model__of_unknown_architecture(tmp_path):
-    (tmp_path / "config.json").write_text(json.dumps({"model_type": "nothing-known"}))
-    with pytest.raises(ModelError, match="cannot load the model"):
-        TransformersEmbedder(model=tmp_path).embed_texts(["dog"])
+@pytest.mark.parametrize(
+    ("files", "error", "message"),
+    [
+        (None, UnavailableError, r"cannot be fetched.*embedder.name"),
+        ({"config.json": '{"model_type": "nothing-known"}'}, ModelError, "cannot load the model"),
+    ],
+)
+def test_model__nowhere_or_of_unknown_architecture(tmp_path, files, error, message):
+    for name, text in (files or {}).items():
+        (tmp_path / name).write_text(text)
+    with pytest.raises(error, match=message):
+        TransformersEmbedder(model=tmp_path / ("nothing" if files is None else "")).embed_texts(
+            ["a"]
+        )
 
 
 @pytest.mark.parametrize(
@@ -286,7 +211,7 @@ def test_model__of_unknown_architecture(tmp_path):
 )
 def test_model__impossible_options(clip_folder, options):
     with pytest.raises(ConfigError):
-        TransformersEmbedder(model=clip_folder, **options).embed_texts(["dog"])
+        TransformersEmbedder(model=clip_folder, **options).embed_texts(["disc"])
 
 
 def test_load__weights_that_are_damaged(clip_folder, tmp_path):

@@ -4,7 +4,7 @@ import sys
 import pytest
 
 from weakspot.core.errors import ConfigError, MissingExtraError, ModelError, UnavailableError
-from weakspot.models.transformers.source import SpeakingModel, first_line
+from weakspot.models.transformers.source import SpeakingModel
 
 
 def _source(model, **options):
@@ -79,8 +79,3 @@ def test_running__errors_of_a_model_are_named():
         source.running(),
     ):
         raise RuntimeError("out of memory\nTried to allocate 3 GiB")
-
-
-def test_first_line__of_anything():
-    assert first_line(ValueError("a\nb")) == "a"
-    assert first_line(ValueError()) == "ValueError"

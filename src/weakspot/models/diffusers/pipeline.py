@@ -18,7 +18,7 @@ from weakspot.core.bounds import Count, NonNegative
 from weakspot.core.errors import ConfigError, ModelError
 from weakspot.core.generated import PASS
 from weakspot.core.roles import GeneratedImage
-from weakspot.models.loading import LoadedOnce, require_few_bits, require_library
+from weakspot.models.loading import LoadedOnce, first_line, require_few_bits, require_library
 from weakspot.models.model_hash import file_hash, model_id
 from weakspot.models.torch.device import (
     DTYPES,
@@ -27,7 +27,7 @@ from weakspot.models.torch.device import (
     torch_device,
     torch_dtype,
 )
-from weakspot.models.transformers.source import QUANTISED, HubModel, first_line
+from weakspot.models.transformers.source import QUANTISED, HubModel
 
 OFFLOADS = ("model", "sequential")
 FIRST_DTYPE = (0, 40)

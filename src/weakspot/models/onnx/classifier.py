@@ -24,7 +24,7 @@ from weakspot.models.class_scores import (
 )
 from weakspot.models.files import PlainModel, files_in, main_first, new_files
 from weakspot.models.head_fitting import check_repaired, fitted_head
-from weakspot.models.loading import LoadedOnce, reloaded
+from weakspot.models.loading import LoadedOnce, first_line, reloaded
 from weakspot.models.model_hash import file_hash, model_id
 from weakspot.models.onnx.graph import InputFacts, LinearLayer, OnnxGraph
 from weakspot.models.onnx.head import check_graph, write_graph
@@ -32,7 +32,6 @@ from weakspot.models.onnx.session import (
     CPU,
     PROCESSOR,
     choose_provider,
-    first_line,
     fitting_batch,
     make_session,
 )

@@ -13,6 +13,7 @@ from weakspot.core.arrays import AnyArray
 from weakspot.core.errors import ModelError
 from weakspot.core.heads import Head
 from weakspot.models.head_fitting import in_kind, not_verified, score_slack
+from weakspot.models.loading import first_line
 from weakspot.models.model_hash import file_hash
 from weakspot.models.onnx.graph import (
     LinearLayer,
@@ -304,7 +305,7 @@ def _answers(graph: OnnxGraph, names: list[str], batch: AnyArray) -> list[AnyArr
     except ModelError:
         raise
     except Exception as error:
-        line = str(error).strip().split("\n", maxsplit=1)[0][:300]
         raise ModelError(
-            f"The graph cannot be checked on the processor: {line}", where=str(graph.path)
+            f"The graph cannot be checked on the processor: {first_line(error)}",
+            where=str(graph.path),
         ) from error

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from weakspot.core.errors import ConfigError, ModelError
+from weakspot.models.loading import first_line
 
 log = logging.getLogger(__name__)
 Opened = TypeVar("Opened")
@@ -211,10 +212,6 @@ def session_arguments(provider: Provider, *, threads: int) -> dict[str, Any]:
     if provider.name == "xnnpack" and threads:
         options["intra_op_num_threads"] = str(threads)
     return {"providers": [provider.full_name, CPU], "provider_options": [options, {}]}
-
-
-def first_line(error: Exception) -> str:
-    return str(error).strip().split("\n", maxsplit=1)[0][:300]
 
 
 EXTERNAL_FOLDER = "session.model_external_initializers_file_folder_path"

@@ -2,7 +2,6 @@
 
 import copy
 import io
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,6 +28,7 @@ from weakspot.models.torch.files import (
     load_module,
     load_script,
     load_state,
+    quiet_scripts,
     refuse_shared,
     save_script,
     save_tensors,
@@ -213,10 +213,7 @@ def _own_copy(module: Any) -> Any:
         if not isinstance(module, torch.jit.ScriptModule):
             return copy.deepcopy(module)
         stream = io.BytesIO()
-        with warnings.catch_warnings():
-            warnings.filterwarnings(
-                "ignore", message=".*torch.jit.*deprecated", category=DeprecationWarning
-            )
+        with quiet_scripts():
             torch.jit.save(module, stream)
     except (RuntimeError, TypeError) as error:
         raise ModelError(

@@ -3,7 +3,8 @@
 import pickle
 import warnings
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -62,12 +63,18 @@ def is_script(path: Path) -> bool:
         return any(name.endswith("/constants.pkl") for name in archive.namelist())
 
 
+@contextmanager
+def quiet_scripts() -> Iterator[None]:
+    """Leave out that torch.jit is deprecated: users' files are what they are."""
+    with warnings.catch_warnings():
+        message = ".*torch.jit.*deprecated"
+        warnings.filterwarnings("ignore", message=message, category=DeprecationWarning)
+        yield
+
+
 def load_script(source: Any) -> Any:
     torch = require_torch(PURPOSE)
-    with warnings.catch_warnings():
-        warnings.filterwarnings(
-            "ignore", message=".*torch.jit.*deprecated", category=DeprecationWarning
-        )
+    with quiet_scripts():
         try:
             return torch.jit.load(
                 str(source) if isinstance(source, Path) else source, map_location="cpu"
@@ -92,14 +99,18 @@ def load_state(path: Path) -> dict[str, Any]:
                 where=str(path),
                 fix="Save it again.",
             ) from error
-    torch = require_torch(PURPOSE)
+    try:
+        found = _stored(path)
+    except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError) as error:
+        raise _refused(path) from error
+    return _plain_state(found, path)
+
+
+def _stored(path: Path) -> Any:
+    """Return what torch.save wrote, if it is tensors and plain containers."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Detected pickle protocol", category=UserWarning)
-        try:
-            found = torch.load(str(path), map_location="cpu", weights_only=True)
-        except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError) as error:
-            raise _refused(path) from error
-    return _plain_state(found, path)
+        return require_torch(PURPOSE).load(str(path), map_location="cpu", weights_only=True)
 
 
 def fill(module: Any, state: Mapping[str, Any], *, where: str) -> None:
@@ -278,10 +289,7 @@ def save_tensors(path: Path, tensors: Mapping[str, Any], like: Path | None) -> P
 def save_script(path: Path, script: Any, like: Path | None) -> Path:
     """Write TorchScript, with the extra files of the one it came from; return the path."""
     torch = require_torch(PURPOSE)
-    with warnings.catch_warnings():
-        warnings.filterwarnings(
-            "ignore", message=".*torch.jit.*deprecated", category=DeprecationWarning
-        )
+    with quiet_scripts():
         torch.jit.save(script, str(path), _extra_files=_extra_files(like))
     return path
 
@@ -332,14 +340,9 @@ def _metadata(like: Path | None) -> dict[str, str]:
 
 
 def _wrappers(like: Path | None) -> list[str]:
-    import torch
-
     if like is None or like.suffix.lower() == SAFETENSORS:
         return []
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Detected pickle protocol", category=UserWarning)
-        found = torch.load(str(like), map_location="cpu", weights_only=True)
-    keys = []
+    found, keys = _stored(like), []
     for key in WRAPPERS:
         if isinstance(found, Mapping) and isinstance(found.get(key), Mapping):
             found = found[key]

@@ -13,7 +13,7 @@ from PIL import Image
 from weakspot.core.arrays import AnyArray, FloatArray, unit_rows
 from weakspot.core.errors import ConfigError, ModelError, UnavailableError
 from weakspot.core.registry import Sendable
-from weakspot.models.loading import LoadedOnce, require_library
+from weakspot.models.loading import LoadedOnce, last_line, require_library
 from weakspot.models.model_hash import file_hash, model_id
 from weakspot.models.onnx.session import make_session, run_session
 from weakspot.models.preprocessing import Preprocessing
@@ -166,7 +166,7 @@ def _script_network(path: Path, side: int, wanted_device: str) -> FeatureNetwork
                 return _numbers(module(torch.from_numpy(pixels).to(device), **options))
         except RuntimeError as error:
             raise ModelError(
-                f"The script fails on a batch of bytes: {_last_line(error)}",
+                f"The script fails on a batch of bytes: {last_line(error)}",
                 where=str(path),
                 given=pixels.shape,
                 fix=FIX,
@@ -213,7 +213,7 @@ def _timm_network(name: str, wanted_device: str) -> FeatureNetwork:
         module = timm.create_model(name, pretrained=True, num_classes=0)
     except Exception as error:
         raise UnavailableError(
-            f"The weights are unavailable: {type(error).__name__}: {_last_line(error)}",
+            f"The weights are unavailable: {type(error).__name__}: {last_line(error)}",
             where=name.removeprefix(_FOLDER_SCHEME),
             fix=FIX,
         ) from error
@@ -241,8 +241,3 @@ def _numbers(found: Any) -> AnyArray:
     tensor = found[0] if isinstance(found, tuple | list) else found
     numbers: AnyArray = tensor.float().cpu().numpy()
     return numbers
-
-
-def _last_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[-1][:300] if lines else ""

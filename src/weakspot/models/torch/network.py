@@ -24,7 +24,7 @@ from weakspot.models.class_scores import (
 )
 from weakspot.models.files import files_in, main_first, new_files
 from weakspot.models.head_fitting import check_repaired, fitted_head, not_verified
-from weakspot.models.loading import LoadedOnce
+from weakspot.models.loading import LoadedOnce, last_line
 from weakspot.models.model_hash import arrays_hash
 from weakspot.models.preprocessing import Preprocessing
 from weakspot.models.torch.device import require_torch, torch_device, torch_dtype
@@ -91,15 +91,11 @@ class TorchRunner:
             raise
         except Exception as error:
             raise ModelError(
-                f"The module fails on a batch: {type(error).__name__}: {_last_line(error)}",
+                f"The module fails on a batch: {type(error).__name__}: {last_line(error)}",
                 where=self.where,
                 given=tuple(batch.shape),
                 fix="Check image_side, layout and dtype.",
             ) from error
-
-
-def _last_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [""])[-1][:300]
 
 
 def to_numpy(tensor: Any) -> AnyArray:

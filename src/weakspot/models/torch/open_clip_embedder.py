@@ -10,7 +10,7 @@ from PIL import Image
 from weakspot.core.arrays import AnyArray, FloatArray, unit_rows
 from weakspot.core.errors import ModelError, UnavailableError
 from weakspot.core.registry import Sendable
-from weakspot.models.loading import LoadedOnce, require_library
+from weakspot.models.loading import LoadedOnce, first_line, require_library
 from weakspot.models.model_hash import file_hash
 from weakspot.models.torch.device import (
     declare_torchvision_operators,
@@ -126,13 +126,13 @@ class OpenClipEmbedder(Sendable):
             return load()
         except (OSError, ConnectionError) as error:
             raise UnavailableError(
-                f"The model is unavailable: {_first_line(error)}",
+                f"The model is unavailable: {first_line(error)}",
                 where=where,
                 fix="Check the name, the tag and the network, or give a folder.",
             ) from error
         except (RuntimeError, ValueError, KeyError, AttributeError, TypeError) as error:
             raise ModelError(
-                f"open_clip cannot load the model: {_first_line(error)}", where=where
+                f"open_clip cannot load the model: {first_line(error)}", where=where
             ) from error
 
 
@@ -140,7 +140,3 @@ def _library() -> Any:
     require_torch(PURPOSE)
     declare_torchvision_operators()
     return require_library("open_clip", extra="hub", purpose=PURPOSE)
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().split("\n", maxsplit=1)[0][:300]

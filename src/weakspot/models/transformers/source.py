@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from weakspot.core.bounds import Count, check_bounds
 from weakspot.core.errors import ModelError, UnavailableError
 from weakspot.core.registry import Sendable
-from weakspot.models.loading import LoadedOnce, require_few_bits, require_library
+from weakspot.models.loading import LoadedOnce, first_line, require_few_bits, require_library
 from weakspot.models.model_hash import file_hash, model_id
 from weakspot.models.torch.device import (
     declare_torchvision_operators,
@@ -329,7 +329,3 @@ class SpeakingModel(TransformersModel):
                 **{QUANTISED[self.quantise]: True}
             )
         return options
-
-
-def first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).split("\n", maxsplit=1)[0][:300]
