@@ -108,7 +108,6 @@ def test_main__verbose_logs_the_traceback_of_an_error(tmp_path):
 
 
 BROKEN = 'sed = 1\n[discover]\nmethods = ["directions"]\nparameter = {}\n'
-UNKNOWN = '[data]\nsource = "a.csv"\n[discover]\nmethods = ["direction"]\n'
 
 
 @pytest.mark.parametrize(
@@ -116,7 +115,6 @@ UNKNOWN = '[data]\nsource = "a.csv"\n[discover]\nmethods = ["direction"]\n'
     [
         ("", ("run",), ("There is no weakspot.toml here", "weakspot init")),
         (BROKEN, ("run",), ("1. discover.parameter:", "2. sed:")),
-        (UNKNOWN, ("run",), ("no discoverer called 'direction'", "directions")),
         ('[data]\nsource = "nowhere"\n', ("ingest",), ("nowhere",)),
         ("", ("init", "a.csv/project"), ("cannot be written",)),
         ("", ("lab", "align", "out"), ("nothing to learn from",)),
@@ -129,6 +127,14 @@ def test_main__bad_input_is_said_and_exits_with_2(tmp_path, settings, arguments,
     if settings:
         (tmp_path / "weakspot.toml").write_text(settings)
     _assert_clear_error(_weakspot(*arguments, cwd=tmp_path), *parts)
+
+
+def test_run__unknown_method(planted_project, tmp_path):
+    text = (planted_project / "weakspot.toml").read_text()
+    text = text.replace('"manifest.csv"', f'"{planted_project}/manifest.csv"')
+    (tmp_path / "weakspot.toml").write_text(text + '[discover]\nmethods = ["direction"]\n')
+    told = ("no discoverer called 'direction'", "directions")
+    _assert_clear_error(_weakspot("run", "-p", tmp_path), *told)
 
 
 def test_init__writes_settings_that_load(tmp_path):
