@@ -127,8 +127,10 @@ def export(
         from weakspot.project.project import Project
         from weakspot.tools.exchange import export_to
 
-        options = {"run_id": run or None, "copies_images": copy_images}
-        _show_files(export_to(Project.open(project), to, out, **options), as_json=as_json)
+        written = export_to(
+            Project.open(project), to, out, run_id=run or None, copies_images=copy_images
+        )
+        _show_files(written, as_json=as_json)
 
 
 def _unclear(*, static: Path | None, to: str, out: Path | None) -> ConfigError:
