@@ -8,14 +8,12 @@ from weakspot.data.locations import (
     UnreadableLocationError,
     is_local,
     join_location,
-    open_location,
     parent_location,
     range_location,
     read_location,
     shown_location,
     split_range,
 )
-from weakspot.data.remote import RemoteReading, reading_as
 
 ALPHABET = b"abcdefghijklmnopqrstuvwxyz"
 
@@ -68,29 +66,12 @@ def test_read_location__memory_and_zip(tmp_path):
     assert reason_of(f"zip://inner/other.bin::{tmp_path / 'all.zip'}") == "missing-file"
 
 
-def test_read_location__unknown_scheme_is_not_tried_again():
-    assert reason_of("nosuchscheme://host/a.jpg") == "unreachable"
-
-
-def test_read_location__nobody_answers():
-    with reading_as(RemoteReading(first_wait=0.001)):
-        assert reason_of("http://127.0.0.1:9/a.jpg") == "unreachable"
-
-
 def test_shown_location__hides_what_is_secret():
     assert (
         shown_location("https://me:word@example.org/a.jpg?signature=abc#bytes=1-2")
         == "https://example.org/a.jpg#bytes=1-2"
     )
     assert shown_location("/data/a.jpg") == "/data/a.jpg"
-
-
-def test_open_location__can_be_read_anywhere(letters):
-    with open_location(str(letters)) as file:
-        file.seek(25)
-        assert file.read() == b"z"
-    with pytest.raises(UnreadableLocationError):
-        open_location(str(letters) + ".gone")
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,3 @@ def test_time_bars__one_begins_where_the_other_ended_and_waiting_is_hollow():
     assert busy[1] * 2 == whole[1] == 3 * second[1]
     assert second[0] == whole[0] + whole[1]
     assert "a &lt; b" in drawn
-
-
-def test_time_bars__nothing_to_draw():
-    assert ElementTree.fromstring(time_bars([], title="none")).tag.endswith("svg")

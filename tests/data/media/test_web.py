@@ -10,7 +10,6 @@ from tests.loopback_servers import web_folder
 from weakspot.data.locations import (
     UnreadableLocationError,
     explained,
-    open_location,
     read_location,
     read_stamped,
 )
@@ -113,19 +112,6 @@ def test_ask__unsaid_size_is_bounded_too(server):
         ask(WebRequest(url=f"{server.address}/a.jpg"), reading=RemoteReading(most_bytes=10))
 
 
-def test_read_location__many_threads(server):
-    found = []
-    threads = [
-        threading.Thread(target=lambda: found.append(read_location(f"{server.address}/a.jpg")))
-        for _ in range(12)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert found == [CONTENT] * 12
-
-
 LONG_CONTENT = bytes(range(256)) * 100
 
 
@@ -155,12 +141,6 @@ def test_open_web_file__changed_between_blocks(file_server):
         file.seek(20_000)
         with pytest.raises(UnreadableLocationError, match="changed on the server"):
             file.read(10)
-
-
-def test_open_location__nothing_there(file_server):
-    with pytest.raises(UnreadableLocationError) as caught:
-        open_location(f"{file_server.address}/none.csv")
-    assert caught.value.reason == "missing-file"
 
 
 @pytest.mark.parametrize("habit", ["", "whole/", "broken/", "only-get/"])
