@@ -81,9 +81,9 @@ def sniff_format(data: bytes) -> str | None:
     >>> sniff_format(b"GIF89a...")
     'GIF'
     """
-    for start, found in _BY_START:
+    for start, form in _BY_START:
         if data.startswith(start):
-            return found
+            return form
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "WebP"
     if data[4:8] == b"ftyp" and data[8:12] in _AVIF_BRANDS:
@@ -341,8 +341,8 @@ def decode_image(data: bytes, *, image_side: int | None = None) -> DecodedImage:
         data: the encoded image.
         image_side: shortest side that is needed; JPEGs are then decoded at the smallest scale (1/8, 1/4, 1/2) that keeps it.
     """
-    image, found = _open(data)
-    return _decode(image, found, data, _scale(image, found, image_side))
+    image, form = _open(data)
+    return _decode(image, form, data, _scale(image, form, image_side))
 
 
 def decode_for_sides(data: bytes, sides: Collection[int | None]) -> dict[int | None, DecodedImage]:
@@ -351,29 +351,29 @@ def decode_for_sides(data: bytes, sides: Collection[int | None]) -> dict[int | N
     The image is decoded once for all sides that lead to the same scale: always, unless it is a JPEG much larger than the
     smallest side. A smaller scale is never derived from a larger one, as its pixels would then depend on who reads along.
     """
-    image, found = _open(data)
-    scales = {side: _scale(image, found, side) for side in sides}
+    image, form = _open(data)
+    scales = {side: _scale(image, form, side) for side in sides}
     made: dict[int, DecodedImage] = {}
     for scale in dict.fromkeys(scales.values()):
         fresh = _open(data)[0] if made else image
-        made[scale] = _decode(fresh, found, data, scale)
+        made[scale] = _decode(fresh, form, data, scale)
     return {side: made[scale] for side, scale in scales.items()}
 
 
-def _decode(image: ImageFile.ImageFile, found: str, data: bytes, scale: int) -> DecodedImage:
+def _decode(image: ImageFile.ImageFile, form: str, data: bytes, scale: int) -> DecodedImage:
     width, height = image.size
     if width * height > PIXEL_LIMIT:
         raise UnreadableImageError(
             "too-large", f"{width} x {height} pixels; the limit is {PIXEL_LIMIT:,}."
         )
-    notes = _frame_notes(image, found)
-    turned_by_reader = _turned_by_reader(image, found)
+    notes = _frame_notes(image, form)
+    turned_by_reader = _turned_by_reader(image, form)
     if scale > 1:
         image.draft(image.mode, (max(1, width // scale), max(1, height // scale)))
-    loaded = _load(image, found, data)
-    if found != "JPEG":
+    loaded = _load(image, form, data)
+    if form != "JPEG":
         width, height = loaded.size
-    orientation = UPRIGHT if found == "TIFF" else orientation_of(image)
+    orientation = UPRIGHT if form == "TIFF" else orientation_of(image)
     rgb, mode_notes = to_rgb(loaded)
     if orientation != UPRIGHT or turned_by_reader:
         notes += ("exif-rotated",)
@@ -389,46 +389,46 @@ def _decode(image: ImageFile.ImageFile, found: str, data: bytes, scale: int) -> 
 def _open(data: bytes) -> tuple[ImageFile.ImageFile, str]:
     if not data:
         raise UnreadableImageError("zero-bytes")
-    found = sniff_format(data)
-    if found is None:
+    form = sniff_format(data)
+    if form is None:
         name = sniff_unsupported(data)
         if name is not None:
             raise UnreadableImageError("unsupported", f"{name}; convert it to JPEG or PNG.")
         raise UnreadableImageError("not-an-image", f"It starts with {data[:12]!r}.")
-    reader = reader_class(found)
+    reader = reader_class(form)
     if reader is None:
-        raise UnreadableImageError("unsupported", f"This Pillow was built without {found}.")
+        raise UnreadableImageError("unsupported", f"This Pillow was built without {form}.")
     try:
-        return reader(BytesIO(data)), found
+        return reader(BytesIO(data)), form
     except Exception as error:  # on hostile bytes a reader may raise anything
-        raise _unreadable(error, found, data) from error
+        raise _unreadable(error, form, data) from error
 
 
-def _load(image: ImageFile.ImageFile, found: str, data: bytes) -> Image.Image:
-    if found == "JPEG" and _is_zero_padded(data):
+def _load(image: ImageFile.ImageFile, form: str, data: bytes) -> Image.Image:
+    if form == "JPEG" and _is_zero_padded(data):
         raise UnreadableImageError(
             "truncated", "JPEG: zeros stand where the rest of the image should be."
         )
     try:
         image.load()
     except Exception as error:  # on hostile bytes a decoder may raise anything
-        raise _unreadable(error, found, data) from error
+        raise _unreadable(error, form, data) from error
     return image
 
 
-def _unreadable(error: Exception, found: str, data: bytes) -> UnreadableImageError:
-    said = f"{found}: {str(error) or type(error).__name__}"
+def _unreadable(error: Exception, form: str, data: bytes) -> UnreadableImageError:
+    said = f"{form}: {str(error) or type(error).__name__}"
     if isinstance(
         error, (MemoryError, Image.DecompressionBombError, Image.DecompressionBombWarning)
     ):
         return UnreadableImageError("too-large", said)
-    if _ends_early(str(error).lower(), found, data):
+    if _ends_early(str(error).lower(), form, data):
         return UnreadableImageError("truncated", said)
     return UnreadableImageError("damaged", said)
 
 
-def _ends_early(said: str, found: str, data: bytes) -> bool:
-    if found == "WebP":
+def _ends_early(said: str, form: str, data: bytes) -> bool:
+    if form == "WebP":
         return len(data) < int.from_bytes(data[4:8], "little") + 8
     return any(
         word in said
@@ -448,8 +448,8 @@ def _is_zero_padded(data: bytes) -> bool:
     return data.endswith(_ZERO_TAIL) and b"\xff\xd9" not in data[data.rfind(b"\xff\xda") :]
 
 
-def _frame_notes(image: ImageFile.ImageFile, found: str) -> tuple[str, ...]:
-    if found == "JPEG":
+def _frame_notes(image: ImageFile.ImageFile, form: str) -> tuple[str, ...]:
+    if form == "JPEG":
         return ()
     try:
         has_more = bool(getattr(image, "is_animated", False))
@@ -457,17 +457,17 @@ def _frame_notes(image: ImageFile.ImageFile, found: str) -> tuple[str, ...]:
         has_more = True
     if not has_more:
         return ()
-    return ("multi-page",) if found == "TIFF" else ("animated",)
+    return ("multi-page",) if form == "TIFF" else ("animated",)
 
 
-def _turned_by_reader(image: ImageFile.ImageFile, found: str) -> bool:
-    tags = getattr(image, "tag_v2", {}) if found == "TIFF" else {}
+def _turned_by_reader(image: ImageFile.ImageFile, form: str) -> bool:
+    tags = getattr(image, "tag_v2", {}) if form == "TIFF" else {}
     return bool(tags.get(_TIFF_ORIENTATION_TAG, UPRIGHT) != UPRIGHT)
 
 
-def _scale(image: ImageFile.ImageFile, found: str, image_side: int | None) -> int:
+def _scale(image: ImageFile.ImageFile, form: str, image_side: int | None) -> int:
     """Return by how much the decoder makes an image smaller so that its shortest side is not below the one that is needed."""
-    if image_side is None or found != "JPEG":
+    if image_side is None or form != "JPEG":
         return 1
     shortest = min(image.size)
     return next((scale for scale in _DECODER_SCALES if -(-shortest // scale) >= image_side), 1)

@@ -290,11 +290,15 @@ def parse_line(line: str) -> tuple[int, Corners | None]:
 
 def _label_lines(image: str) -> tuple[str, ...]:
     try:
-        text = read_anew(label_location(image)).decode("utf-8-sig", "replace")
+        return _lines_at(label_location(image))
     except UnreadableLocationError as error:
         if error.reason == "missing-file":
             return ()
         raise
+
+
+def _lines_at(location: str) -> tuple[str, ...]:
+    text = read_anew(location).decode("utf-8-sig", "replace")
     return tuple(line.strip() for line in text.splitlines() if line.strip())
 
 
@@ -302,14 +306,9 @@ def _images_at(location: str) -> list[ListedFile]:
     if is_folder(location):
         return [file for file in list_files(location) if is_image_name(file.relative)]
     beside = parent_location(location)
-    names = [
-        line.strip()
-        for line in read_anew(location).decode("utf-8-sig", "replace").splitlines()
-        if line.strip()
-    ]
     return [
         _fact(join_location(beside, name.removeprefix("./")))
-        for name in names
+        for name in _lines_at(location)
         if is_image_name(name)
     ]
 
