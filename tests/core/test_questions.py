@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from weakspot.core.arrays import generator
 from weakspot.core.errors import InputError
 from weakspot.core.questions import (
-    Allowance,
-    AskedFamily,
     QuestionKeys,
+    largest_accepted_p,
     online_q_values,
     spending_share,
 )
@@ -57,7 +56,7 @@ ALPHA = 0.05
 
 def _family(p_values, weights=None, part=1.0):
     given_weights = np.ones(len(p_values)) if weights is None else np.asarray(weights, float)
-    return AskedFamily(p_values=np.asarray(p_values, float), weights=given_weights, part=part)
+    return np.asarray(p_values, float), given_weights, part
 
 
 def test_spending_share__all_together_are_one_and_each_is_smaller_than_the_one_before():
@@ -75,12 +74,12 @@ def test_spending_share__counts_from_one():
 
 
 @pytest.mark.parametrize("correction", CORRECTIONS)
-def test_allowance__largest_p__is_where_the_next_question_is_just_accepted(correction):
+def test_largest_accepted_p__is_where_the_next_question_is_just_accepted(correction):
     batches = [[_family([1e-9, 0.5, 1e-8])], [_family([0.9])]]
     _, n_fruitful = online_q_values(batches, alpha=ALPHA, correction=correction)
-    allowance = Allowance(batch=3, earlier=n_fruitful, alpha=ALPHA, correction=correction)
+    largest_p = largest_accepted_p(3, n_fruitful, ALPHA, correction)
     for factor, is_found in ((0.999, True), (1.001, False)):
-        asked = [*batches, [_family([allowance.largest_p * factor])]]
+        asked = [*batches, [_family([largest_p * factor])]]
         values, _ = online_q_values(asked, alpha=ALPHA, correction=correction)
         assert (values[-1][0][0] <= ALPHA) is np.bool_(is_found)
 

@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -92,50 +91,25 @@ def spending_share(batch: int) -> float:
     return float((1.0 - FIRST_SHARE) * (batch - 1) ** -DECAY / ZETA)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Allowance:
-    """What the next question may spend.
+def largest_accepted_p(batch: int, n_fruitful: int, alpha: float, correction: Correction) -> float:
+    """Return up to which p-value a single question would be a finding.
 
     Args:
         batch: its place among all that was asked, from 1.
-        earlier: batches so far that had a finding.
+        n_fruitful: batches so far that had a finding.
         alpha: error rate over everything.
         correction: which error rate is meant.
+
+    >>> round(largest_accepted_p(2, 0, 0.05, "fdr"), 5)
+    0.00383
     """
-
-    batch: int
-    earlier: int
-    alpha: float
-    correction: Correction = "fdr"
-
-    @property
-    def share(self) -> float:
-        return spending_share(self.batch)
-
-    @property
-    def largest_p(self) -> float:
-        """Return up to which p-value a single question would be a finding.
-
-        >>> Allowance(batch=2, earlier=0, alpha=0.05).largest_p.__round__(5)
-        0.00383
-        """
-        bonus = self.earlier + 1 if self.correction == "fdr" else 1
-        return min(self.alpha, self.alpha * self.share * bonus)
+    bonus = n_fruitful + 1 if correction == "fdr" else 1
+    return min(alpha, alpha * spending_share(batch) * bonus)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class AskedFamily:
-    """Tests of one batch that are corrected together.
-
-    Args:
-        p_values: [m].
-        weights: [m] positive numbers, fixed before the samples were asked.
-        part: of the batch's share that is this family's; the parts of a batch are at most one together.
-    """
-
-    p_values: DoubleArray
-    weights: DoubleArray
-    part: float = 1.0
+AskedFamily = tuple[DoubleArray, DoubleArray, float]
+"""Tests of one batch that are corrected together: p-values [m]; weights [m], positive and fixed before the samples were asked; and the
+part of the batch's share that is this family's. The parts of a batch are at most one together."""
 
 
 def online_q_values(
@@ -146,7 +120,7 @@ def online_q_values(
     What is asked later changes nothing of what was answered before. Families of one batch do not count each other's findings. A batch
     counts once for later ones, however much it found: hundreds of combinations that share one cause are no licence to be wrong.
 
-    >>> family = AskedFamily(p_values=np.array([0.01]), weights=np.ones(1))
+    >>> family = np.array([0.01]), np.ones(1), 1.0
     >>> values, n_fruitful = online_q_values([[family], [family]], alpha=0.05, correction="fwer")
     >>> [round(float(batch[0][0]), 3) for batch in values], n_fruitful
     ([0.012, 0.131], 1)
@@ -156,13 +130,13 @@ def online_q_values(
     for place, families in enumerate(batches, start=1):
         adjusted = [
             adjusted_p_values(
-                family.p_values,
+                p_values,
                 correction=correction,
-                weights=family.weights,
-                share=spending_share(place) * family.part,
+                weights=weights,
+                share=spending_share(place) * part,
                 earlier=n_fruitful,
             )
-            for family in families
+            for p_values, weights, part in families
         ]
         values.append(adjusted)
         n_fruitful += any(bool(np.any(one <= alpha)) for one in adjusted)

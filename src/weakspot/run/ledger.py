@@ -18,7 +18,7 @@ import numpy as np
 from weakspot.core.arrays import IntArray
 from weakspot.core.dataset import Dataset, Task, identities
 from weakspot.core.failures import predicted_classes, predicted_labels
-from weakspot.core.questions import Allowance, AskedFamily, online_q_values, spending_share
+from weakspot.core.questions import AskedFamily, largest_accepted_p, online_q_values, spending_share
 from weakspot.core.record import Record
 from weakspot.core.statistics import Correction
 from weakspot.store.project import ProjectStore
@@ -330,19 +330,16 @@ class Ledger:
         """Return what was asked and what is left."""
         known = self._read()
         answers, n_fruitful = known.judged(self.alpha, self.correction)
-        left = Allowance(
-            batch=len(known.batches) + 1,
-            earlier=n_fruitful,
-            alpha=self.alpha,
-            correction=self.correction,
+        largest_p = largest_accepted_p(
+            len(known.batches) + 1, n_fruitful, self.alpha, self.correction
         )
         return Standing(
             n_samples=self.data.n_samples,
             n_questions=len(known.places),
             n_batches=len(known.batches),
             n_found=sum(one.is_found for batch in answers for one in batch.values()),
-            share=left.largest_p / self.alpha,
-            largest_p=left.largest_p,
+            share=largest_p / self.alpha,
+            largest_p=largest_p,
             alpha=self.alpha,
             n_other_classifiers=known.n_other_classifiers,
             n_checks=len(known.alone),
@@ -462,10 +459,10 @@ def _part(batch: LedgerBatch, questions: Sequence[AskedTest]) -> float:
 
 
 def _tests(questions: Sequence[AskedTest], batch: LedgerBatch) -> AskedFamily:
-    return AskedFamily(
-        p_values=np.array([one.p_value for one in questions]),
-        weights=np.array([one.weight for one in questions]),
-        part=_part(batch, questions),
+    return (
+        np.array([one.p_value for one in questions]),
+        np.array([one.weight for one in questions]),
+        _part(batch, questions),
     )
 
 
