@@ -281,7 +281,7 @@ def project_of(folder: Path, world, manifest, *, settings=None, **more):
     """Make a project of a planted world that was written before, with its classifier and embedder; nothing is ingested."""
     from weakspot.project.project import Project
     from weakspot.run.settings import Settings
-    from weakspot.testing.planted import PlantedEmbedder, planted_classifier
+    from weakspot.testing.fakes import PlantedEmbedder, planted_classifier
 
     return Project.create(
         folder,

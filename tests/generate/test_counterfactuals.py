@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 from PIL import Image
+from tests.build import project_of
 from tests.models.tiny_servers import ImageServer, answer_of, bytes_of, read_sent
 
 import weakspot
@@ -34,11 +35,10 @@ class Counted(PlantedImageGenerator):
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory, world, manifest):
-    made = Project.create(
+    made = project_of(
         tmp_path_factory.mktemp("what-if"),
-        data=str(manifest),
-        classifier=planted_classifier(world),
-        embedder=PlantedEmbedder(),
+        world,
+        manifest,
         settings=weakspot.Settings(generator={"name": "planted"}),
     )
     made.ingest()

@@ -1,13 +1,11 @@
 import json
 
 import pytest
-from tests.build import planted_project
+from tests.build import planted_project, project_of
 
 from weakspot.core.errors import ConfigError, DataError, RefusedPromptError
 from weakspot.generate.generated_folder import GenerateRequest
-from weakspot.project.project import Project
 from weakspot.run.settings import GeneratorSettings, Settings
-from weakspot.testing.fakes import PlantedEmbedder, planted_classifier
 
 
 @pytest.fixture(scope="module")
@@ -16,13 +14,7 @@ def project(tmp_path_factory, world, manifest):
         generator=GeneratorSettings(name="planted", max_images=30),
         verify={"splits": ("validation", "test")},
     )
-    made = Project.create(
-        tmp_path_factory.mktemp("generated"),
-        data=str(manifest),
-        classifier=planted_classifier(world),
-        embedder=PlantedEmbedder(),
-        settings=settings,
-    )
+    made = project_of(tmp_path_factory.mktemp("generated"), world, manifest, settings=settings)
     made.ingest()
     made.verify(made.discover().run_id)
     return made

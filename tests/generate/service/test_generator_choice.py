@@ -1,20 +1,15 @@
 import pytest
+from tests.build import project_of
 
 from weakspot.core.errors import ConfigError
 from weakspot.generate.project_generator import build_generator, expected_cost, with_generator
-from weakspot.project.project import Project
 from weakspot.run.settings import GeneratorSettings, Settings
-from weakspot.testing.fakes import PlantedEmbedder, PlantedImageGenerator, planted_classifier
+from weakspot.testing.fakes import PlantedImageGenerator
 
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory, world, manifest):
-    made = Project.create(
-        tmp_path_factory.mktemp("generators"),
-        data=str(manifest),
-        classifier=planted_classifier(world),
-        embedder=PlantedEmbedder(),
-    )
+    made = project_of(tmp_path_factory.mktemp("generators"), world, manifest)
     made.ingest()
     return made.prepared()
 

@@ -6,27 +6,22 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from PIL import Image
+from tests.build import project_of
 
 from weakspot.core.dataset import Split
 from weakspot.core.errors import DataError
 from weakspot.core.roles import ObjectMask
 from weakspot.generate.own_images import BackgroundWords, own_images
-from weakspot.project.project import Project
 from weakspot.run.halves import split_in_halves
 from weakspot.run.settings import Settings
-from weakspot.testing.fakes import PlantedEmbedder, planted_classifier
+from weakspot.testing.fakes import PlantedEmbedder
 from weakspot.testing.planted import scene_embeddings
 from weakspot.testing.scenes import read_marker
 
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory, world, manifest):
-    made = Project.create(
-        tmp_path_factory.mktemp("shelf"),
-        data=str(manifest),
-        classifier=planted_classifier(world),
-        embedder=PlantedEmbedder(),
-    )
+    made = project_of(tmp_path_factory.mktemp("shelf"), world, manifest)
     made.ingest()
     return made.prepared()
 
@@ -90,12 +85,7 @@ def test_own_images__masks_come_from_a_column(tmp_path, world):
         writer = csv.DictWriter(stream, fieldnames=list(entries[0]))
         writer.writeheader()
         writer.writerows(entries)
-    project = Project.create(
-        tmp_path / "project",
-        data=str(tmp_path / "manifest.csv"),
-        classifier=planted_classifier(world),
-        embedder=PlantedEmbedder(),
-    )
+    project = project_of(tmp_path / "project", world, tmp_path / "manifest.csv")
     project.ingest()
     own = own_images(project.prepared(), "train", Settings(), masks_from=tmp_path)
     masks = [own.mask(name) for kind in world.dataset.class_names for name in own.objects(kind)]
@@ -105,12 +95,7 @@ def test_own_images__masks_come_from_a_column(tmp_path, world):
 def test_own_images__without_any_image_of_the_split_it_is_said(tmp_path, world):
     rows = world.dataset.rows_of(Split.VALIDATION)[:60]
     manifest = world.write_images(tmp_path, rows=rows).manifest
-    project = Project.create(
-        tmp_path / "project",
-        data=str(manifest),
-        classifier=planted_classifier(world),
-        embedder=PlantedEmbedder(),
-    )
+    project = project_of(tmp_path / "project", world, manifest)
     project.ingest()
     with pytest.raises(DataError, match="none in the splits train and pool"):
         own_images(project.prepared(), "train", Settings())
