@@ -228,7 +228,15 @@ def measure_counterfactuals(
         DataError: if there is no such class.
         RefusedPromptError: if the generator can generate not one of the captions.
     """
-    captions = _check(request)
+    captions = tuple(
+        dict.fromkeys(caption.strip() for caption in request.captions if caption.strip())
+    )
+    if not captions or request.n_each < 1:
+        raise ConfigError(
+            "There is nothing to measure.",
+            given={"captions": list(request.captions), "n_each": request.n_each},
+            fix='Name what is changed, for example "on grass" or "it is dark".',
+        )
     name, seed, dataset = request.class_name, tools.settings.seed, tools.prepared.samples.dataset
     dataset.class_code(name)
     image_generator = tools.image_generator()
@@ -453,19 +461,6 @@ def _notes(unchanged: CounterfactualRate, n_drawn: int, n_asked: int) -> tuple[s
             f"Of {n_drawn} unchanged images {unchanged.share.total} count; the quality check rejected the others: {why}."
         )
     return tuple(notes)
-
-
-def _check(request: CounterfactualRequest) -> tuple[str, ...]:
-    captions = tuple(
-        dict.fromkeys(caption.strip() for caption in request.captions if caption.strip())
-    )
-    if not captions or request.n_each < 1:
-        raise ConfigError(
-            "There is nothing to measure.",
-            given={"captions": list(request.captions), "n_each": request.n_each},
-            fix='Name what is changed, for example "on grass" or "it is dark".',
-        )
-    return captions
 
 
 def _refuse_all(rows: Mapping[str, _Row]) -> None:

@@ -95,9 +95,12 @@ def generated_samples(
             "There is no image to generate.", given={"n_each": n_each, "prompts": dict(prompts)}
         )
     requests = list(_requests(generator, prompts, n_each, seed, least_parents))
-    if _is_finished(folder, generator.generator_id, requests):
-        atomic.remove(folder / UNFINISHED)
-        return folder
+    if (folder / TABLE_FILE).exists():
+        there = {(one.generator_id, one.request) for one in read_generated(folder)}
+        if there == {(generator.generator_id, request) for request in requests}:
+            # A kill may have left what it was generated in beside it.
+            atomic.remove(folder / UNFINISHED)
+            return folder
     _take_folder(folder, generator.generator_id, requests)
     stored_images = GeneratedImageStore(folder / UNFINISHED)
     asked = quality or QualityCheck()
@@ -176,16 +179,6 @@ def _seeds(random: np.random.Generator, n_each: int) -> Iterator[int]:
         yield from random.integers(MAX_SEEDS, size=n_each).tolist()
 
 
-def _is_finished(folder: Path, generator_id: str, requests: Sequence[GenerationRequest]) -> bool:
-    """Return whether the folder holds exactly this set; a kill may have left what it was generated in beside it."""
-    if not (folder / TABLE_FILE).exists():
-        return False
-    generated = read_generated(folder)
-    return {(generator_id, request) for request in requests} == {
-        (one.generator_id, one.request) for one in generated
-    }
-
-
 def _take_folder(folder: Path, generator_id: str, requests: Sequence[GenerationRequest]) -> None:
     if (folder / TABLE_FILE).exists():
         raise ConfigError(
@@ -221,7 +214,18 @@ def _export(
     rows = [_exported(folder, stored_images, number, one) for number, one in kept]
     for class_folder in {(folder / str(row["image"])).parent for row in rows}:
         atomic.flush_to_disk(class_folder)
-    rejected = [_rejected_row(one) for one in generated if not one.is_kept]
+    rejected = [
+        {
+            "label": one.request.class_name,
+            "prompt": one.request.prompt,
+            "generator": one.generator_id,
+            "seed": one.request.seed,
+            "quality": one.rejected_by,
+            "why": one.verdicts.get(one.rejected_by, ""),
+        }
+        for one in generated
+        if not one.is_kept
+    ]
     if rejected:
         atomic.write_bytes(folder / REJECTED_FILE, _table(REJECTED_COLUMNS, rejected))
     atomic.write_bytes(folder / TABLE_FILE, _table(COLUMNS, rows))
@@ -250,18 +254,6 @@ def _exported(
         "verdicts": json.dumps(generated.verdicts),
         "sha256": generated.content_hash,
         "synthetic": "true",
-    }
-
-
-def _rejected_row(generated: GenerationResult) -> dict[str, object]:
-    request, quality = generated.request, generated.rejected_by
-    return {
-        "label": request.class_name,
-        "prompt": request.prompt,
-        "generator": generated.generator_id,
-        "seed": request.seed,
-        "quality": quality,
-        "why": generated.verdicts.get(quality, ""),
     }
 
 

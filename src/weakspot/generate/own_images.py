@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -201,10 +201,13 @@ def own_images(
         DataError: if none of these samples has an image.
     """
     dataset = prepared.samples.dataset
-    rows = _rows(prepared, purpose, settings)
     rows = (
-        rows[[location is not None for location in dataset.locations(rows)]] if len(rows) else rows
+        prepared.halves(settings, settings.failure.criterion())[0][0].rows
+        if purpose == "search"
+        else dataset.rows_of(*SPLITS[purpose])
     )
+    has_image = np.array([one is not None for one in dataset.locations(rows)], dtype=np.bool_)
+    rows = rows[has_image]
     if not len(rows):
         where = (
             "of the discovery half"
@@ -229,13 +232,6 @@ def own_images(
     )
 
 
-def _rows(prepared: Prepared, purpose: Purpose, settings: Settings) -> IntArray:
-    if purpose != "search":
-        return prepared.samples.dataset.rows_of(*SPLITS[purpose])
-    discovery, _ = prepared.halves(settings, settings.failure.criterion())[0]
-    return discovery.rows
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _OwnSamples:
     """Rows of a data set as images by id."""
@@ -244,6 +240,8 @@ class _OwnSamples:
     rows: IntArray
     masks_from: str
     found_by: ObjectMasks | None = None
+    _colours: dict[str, Likeness] = field(default_factory=dict)
+    _found: dict[str, dict[str, ObjectMask]] = field(default_factory=dict)
 
     @property
     def _dataset(self) -> Dataset:
@@ -311,10 +309,6 @@ class _OwnSamples:
         names, column = self.objects(class_name), list(COLOURS).index(colour)
         return tuple(names[row] for row in self._colours[class_name].rows(column))
 
-    @cached_property
-    def _colours(self) -> dict[str, Likeness]:
-        return {}
-
     def found(self, sample_id: str, class_name: str) -> tuple[FloatArray, str]:
         """Return where the object of a class is in an image; the first question about a class is put for many of its images.
 
@@ -345,10 +339,6 @@ class _OwnSamples:
         if self.found_by is None or not len(rows):
             return {}
         return dict(zip(chosen, self.found_by.of(rows, class_name), strict=True))
-
-    @cached_property
-    def _found(self) -> dict[str, dict[str, ObjectMask]]:
-        return {}
 
     @cached_property
     def _masks(self) -> dict[str, str]:

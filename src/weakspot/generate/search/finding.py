@@ -247,7 +247,19 @@ def search_failures(
         request.class_name, other_classes=sampler.class_names, parents=request.parents
     )
     baseline = baseline_prompt(request.class_name, template=request.settings.prompt, parent=parent)
-    _refuse_nothing(trials.baseline(baseline, enough_failures=request.enough_failures))
+    first = trials.baseline(baseline, enough_failures=request.enough_failures)
+    if first.stopped_because is StoppedBecause.REFUSED and not first.can_be_generated:
+        raise RefusedPromptError(
+            "The generator cannot generate the baseline prompt.",
+            given=first.prompt,
+            fix=f"Change the setting search.prompt. {first.note}",
+        )
+    if not first.can_be_generated:
+        raise NotEnoughDataError(
+            "No image of the baseline prompt passed the quality check.",
+            given=first.rejected,
+            fix="Look at the rejected images.",
+        )
     search = _Search(sampler=sampler, request=request, trials=trials, baseline=baseline)
     search.try_own_captions()
     search.try_clusters()
@@ -266,22 +278,6 @@ def usable_criterion(
     if criterion.kind != "parent" or criterion.hierarchy.parents:
         return criterion
     return replace(criterion, hierarchy=wordnet_hierarchy(class_names, parents=parents))
-
-
-def _refuse_nothing(baseline: CaptionTrial) -> None:
-    if baseline.can_be_generated:
-        return
-    if baseline.stopped_because is StoppedBecause.REFUSED:
-        raise RefusedPromptError(
-            "The generator cannot generate the baseline prompt.",
-            given=baseline.prompt,
-            fix=f"Change the setting search.prompt. {baseline.note}",
-        )
-    raise NotEnoughDataError(
-        "No image of the baseline prompt passed the quality check.",
-        given=baseline.rejected,
-        fix="Look at the rejected images.",
-    )
 
 
 @dataclass(kw_only=True, eq=False)
