@@ -13,8 +13,6 @@ from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-import numpy as np
-
 from weakspot.core.errors import ConfigError, raise_all
 
 
@@ -110,7 +108,9 @@ def broken_rule(value: object, hint: Any) -> str:
         bounds = next((extra for extra in extras if isinstance(extra, Bounds)), None)
         return _broken_bounds(value, base, bounds) if bounds else broken_rule(value, base)
     if hint is bool:
-        return "" if isinstance(value, bool | np.bool_) else "be true or false"
+        # numpy's own truth values, too; numpy itself is not imported: commands that read no array start without it
+        kind = (str(getattr(value, "dtype", "")), getattr(value, "shape", None))
+        return "" if isinstance(value, bool) or kind == ("bool", ()) else "be true or false"
     if origin is Literal:
         choices = list(get_args(hint))
         return "" if value in choices else f"be one of {choices}"
