@@ -39,17 +39,8 @@ from weakspot.run.preparation import FEATURES
 PLAIN = "plain"
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class OwnRepair:
-    """What a model's own repair trains on.
-
-    Args:
-        selection: the samples and their weights.
-        obstacle: why it is retraining alone, with nothing to add to a set; empty if it is a repair.
-    """
-
-    selection: TrainingSelection
-    obstacle: str = ""
+OwnRepair = tuple[TrainingSelection, str]
+"""What a model's own repair trains on, and why it is retraining alone, with nothing to add to a set; empty if it is a repair."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -130,13 +121,11 @@ class FamilyMember:
             return self._retrain(
                 f"{n_waiting} pool samples that {method} chooses have no label (see `weakspot repair`)"
             )
-        return OwnRepair(selection=selection)
+        return selection, ""
 
     def _retrain(self, why: str) -> OwnRepair:
-        return OwnRepair(
-            selection=self.bench.selection(PLAIN, {}),
-            obstacle=f"{why}; the model's own repair is retraining alone.",
-        )
+        plain = self.bench.selection(PLAIN, {})
+        return plain, f"{why}; the model's own repair is retraining alone."
 
 
 def project_name(project: Project) -> str:
@@ -419,14 +408,12 @@ def _sources(
     """Return the models that the set is made from; those that only could be retrained have nothing to add to it."""
     asked = [member.name for member in family.members if source in (None, member.name)]
     chosen = tuple(
-        member
-        for member in family.members
-        if member.name in asked and not own[member.name].obstacle
+        member for member in family.members if member.name in asked and not own[member.name][1]
     )
     if not chosen:
         raise NotEnoughDataError(
             f"There is nothing to make a repair set from in {', '.join(asked)}.",
-            given=[own[name].obstacle for name in asked],
+            given=[own[name][1] for name in asked],
         )
     return chosen
 
@@ -434,7 +421,7 @@ def _sources(
 def _repair_set(
     sources: Sequence[FamilyMember], own: dict[str, OwnRepair], source: str | None
 ) -> RepairSet:
-    sets = [RepairSet.of(own[member.name].selection, member.dataset) for member in sources]
+    sets = [RepairSet.of(own[member.name][0], member.dataset) for member in sources]
     return sets[0] if source is not None else pooled(sets)
 
 
@@ -445,22 +432,22 @@ def _repair(
     own: OwnRepair,
     repair_set: RepairSet,
 ) -> tuple[FamilyModel, Head]:
-    bench = member.bench
+    bench, (selection, obstacle) = member.bench, own
     together = applied(repair_set, member.dataset, member.allowed)
     selections = {
-        INDIVIDUAL: own.selection,
+        INDIVIDUAL: selection,
         COLLECTIVE: together,
         RANDOM: random_control(together, bench.material),
     }
-    fitted = {name: bench.fitted(selection) for name, selection in selections.items()}
+    fitted = {name: bench.fitted(chosen) for name, chosen in selections.items()}
     measured = family.measured(member)
     arms = [
         measure_arm(
             RepairArm(
                 arm=name,
                 is_baseline=name == RANDOM,
-                note=selection.note,
-                n_trained=len(selection.rows),
+                note=chosen.note,
+                n_trained=len(chosen.rows),
                 changes=(),
                 temperature=fitted[name].temperature,
             ),
@@ -471,16 +458,16 @@ def _repair(
             thresholds=fitted[name].thresholds,
             column=bench.settings.repair.groups,
         )
-        for name, selection in selections.items()
+        for name, chosen in selections.items()
     ]
     sets = [one for one in (measured, member.half(0), family.held_out(member, sources)) if len(one)]
-    notes = [own.obstacle] if own.obstacle else []
+    notes = [obstacle] if obstacle else []
     if len(sources) == 1 and member is sources[0]:
         notes.append("The set is this model's own, so that its two repairs are the same.")
     model = FamilyModel(
         name=member.name,
         n_slices=len(bench.slices),
-        n_individual=len(own.selection.rows),
+        n_individual=len(selection.rows),
         n_collective=len(together.rows),
         figures=tuple(_figures(member, samples, fitted) for samples in sets),
         arms=tuple(arms),

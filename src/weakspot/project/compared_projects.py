@@ -30,19 +30,9 @@ MIN_MODELS = 2
 PAGE, DATA = "comparison.html", "comparison.json"
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class SharedPredictions:
-    """What classifiers say of the samples that they share.
-
-    Args:
-        sample_ids: the samples.
-        failed: on which of them each classifier fails, by name.
-        answers: what each answers, by name; empty texts where a sample has several labels.
-    """
-
-    sample_ids: tuple[str, ...]
-    failed: Mapping[str, BoolArray]
-    answers: Mapping[str, tuple[str, ...]]
+SharedPredictions = tuple[tuple[str, ...], dict[str, BoolArray], dict[str, tuple[str, ...]]]
+"""The samples that classifiers share, on which of them each fails, and what each answers, by name of the classifier; an empty text
+where a sample has several labels."""
 
 
 def compare_projects(
@@ -86,7 +76,7 @@ def compare_projects(
     failed = {model.name: model.failed(ids) for model in models}
     if watch is not None:
         answers = {model.name: model.answers(ids) for model in models}
-        watch(SharedPredictions(sample_ids=ids, failed=failed, answers=answers))
+        watch((ids, failed, answers))
     slices = [
         predictions for model in models for predictions in model.slice_predictions(models, shared)
     ]

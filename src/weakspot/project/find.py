@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from pathlib import Path
-from typing import Protocol, TextIO
+from typing import Any, TextIO
 
 from weakspot.core.errors import ConfigError, DataError, WeakspotError, tell_where
 from weakspot.core.machine import Pace, next_pace
@@ -32,28 +32,21 @@ CLEARED = "\r\x1b[K"
 """The start of the line, and nothing on it."""
 
 
-class Shown(Protocol):
-    """An output of a notebook that can be written over."""
-
-    def update(self, page: object) -> None:
-        """Show something else in its place."""
-
-
 class NotebookProgress:
     """Draws a bar for every stage that has something to do.
 
     Args:
-        show: shows HTML and returns the output.
+        show: shows HTML and returns the output, whose `update` shows something else in its place.
         clock: tells seconds.
     """
 
     def __init__(
-        self, show: Callable[[str], Shown], clock: Callable[[], float] = time.monotonic
+        self, show: Callable[[str], Any], clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._show = show
         self._clock = clock
         self._stages: dict[str, Pace] = {}
-        self._shown: Shown | None = None
+        self._shown: Any = None
         self._drawn = 0.0
 
     def __call__(self, stage: str, done: int, total: int | None) -> None:

@@ -11,7 +11,7 @@ from functools import cached_property
 from html import escape
 from io import BytesIO
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
 import pyarrow as pa
@@ -130,13 +130,6 @@ N_IMAGES = 8
 SIDE = 112
 
 
-class Repairing(Protocol):
-    """Repairs some of what was found."""
-
-    def repair(self, *slices: "FoundSlice") -> "Repairing":
-        """Repair slices, all of them by default."""
-
-
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class FoundSlice:
     """Which samples the classifier fails on, how often, how sure that is, and in which words.
@@ -153,7 +146,7 @@ class FoundSlice:
     evidence: Evidence
     sentences: SliceSentences
     of: EvaluatedSamples
-    findings: Repairing
+    findings: "Findings"
 
     def __repr__(self) -> str:
         """Return one line."""
@@ -202,7 +195,7 @@ class FoundSlice:
             return draw_bars(self.title, self.evidence)
         return draw_strips(self.evidence, shown, pictures, side)
 
-    def repair(self) -> Repairing:
+    def repair(self) -> "Findings":
         """Repair this slice alone."""
         return self.findings.repair(self)
 

@@ -4,7 +4,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -32,14 +31,12 @@ DATA_SEED = 0
 """A new seed must not buy a new chance: which rules there are follows from the data."""
 
 
-class _Found(NamedTuple):
-    asked: str
-    tests: tuple[BlindTest, ...]
-    counted: tuple[Counter[str], Counter[str], dict[str, str]]
-
-
-_FOUND: WeakKeyDictionary[SampleSet, _Found] = WeakKeyDictionary()
-"""A run that finds and verifies has the same samples in hand both times; forgotten with them."""
+Counts = tuple[Counter[str], Counter[str], dict[str, str]]
+_FOUND: WeakKeyDictionary[SampleSet, tuple[str, tuple[BlindTest, ...], Counts]] = (
+    WeakKeyDictionary()
+)
+"""What was asked of samples, what was found, and what every method did: a run that finds and verifies has the same samples in hand
+both times. Forgotten with them."""
 
 
 def blind_discoverers(settings: Settings) -> dict[str, BlindDiscoverer]:
@@ -84,12 +81,11 @@ class BlindSearch:
             return ()
         asked = f"{self._settings.model_dump_json()} {self._criterion!r}"
         known = _FOUND.get(self._samples)
-        if known is None or known.asked != asked:
-            tests = self._run()
-            counted = self._considered, self._seconds, self._notes
-            known = _FOUND[self._samples] = _Found(asked, tests, counted)
-        self._considered, self._seconds, self._notes = known.counted
-        return known.tests
+        if known is None or known[0] != asked:
+            tests, counts = self._run(), (self._considered, self._seconds, self._notes)
+            known = _FOUND[self._samples] = asked, tests, counts
+        _, tests, (self._considered, self._seconds, self._notes) = known
+        return tests
 
     def _run(self) -> tuple[BlindTest, ...]:
         return judge_blind(

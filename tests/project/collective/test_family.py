@@ -146,18 +146,18 @@ def test_family__held_out_leaves_out_what_slices_of_the_set_were_found_on(member
 
 def test_family_member__own_repair_or_why_there_is_none(members):
     small, _, blunt = members
-    assert small.own_repair("slice-balanced").obstacle == ""
-    alone = blunt.own_repair("slice-balanced")
+    assert small.own_repair("slice-balanced")[1] == ""
+    selection, obstacle = blunt.own_repair("slice-balanced")
     assert (
-        alone.obstacle
+        obstacle
         == "No slice of this model was confirmed; the model's own repair is retraining alone."
     )
-    assert set(alone.selection.weights.tolist()) == {1.0}
+    assert set(selection.weights.tolist()) == {1.0}
 
 
 def test_family_member__slices_without_training_members(members):
     found = members[0].bench.slices[0].model_copy(update={"rule": IdRule(sample_ids=("nobody",))})
     member = FamilyMember(name="small", bench=replace(members[0].bench, slices=(found,)))
-    assert member.own_repair("slice-balanced").obstacle.startswith(
+    assert member.own_repair("slice-balanced")[1].startswith(
         "No training sample is a member of any slice"
     )

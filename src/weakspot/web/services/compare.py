@@ -651,11 +651,11 @@ def compare(
         )
     seen: list[SharedPredictions] = []
     comparison = compare_projects([own, place], progress=progress, watch=seen.append)
-    shared = seen[0]
-    failed = shared.failed[own.name], shared.failed[place.name]
+    ((sample_ids, shared, answers),) = seen
+    failed = shared[own.name], shared[place.name]
     with project.store.writing(patience=PATIENCE_SECONDS):
         keep_comparison(project.store, other, comparison)
-        keep_failures(project.store, other, shared.sample_ids, failed, shared.answers[place.name])
+        keep_failures(project.store, other, sample_ids, failed, answers[place.name])
     return {
         "other": other,
         "n_samples": comparison.n_samples,
