@@ -108,7 +108,7 @@ def test_examine_machine__little_memory_and_disk(tmp_path, monkeypatch, quick):
 
 
 def test_examine_machine__network_asked_and_silent(tmp_path, monkeypatch, quick):
-    monkeypatch.setattr(doctor.hub, "_hub_address", lambda: "http://127.0.0.1:9")
+    monkeypatch.setattr(doctor.source, "_hub_address", lambda: "http://127.0.0.1:9")
     found = findings(tmp_path, ask_network=True, timeout_seconds=30.0)
     assert (found["package index"].state, found["model hub"].state) == ("missing", "missing")
     assert "No matching distribution found" in found["package index"].found

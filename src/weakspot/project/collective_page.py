@@ -2,18 +2,19 @@
 
 import textwrap
 from collections.abc import Iterator
-from html import escape
 from pathlib import Path
 
-from weakspot.core.errors import ConfigError
+from PIL import Image
+
 from weakspot.core.evidence import Share
 from weakspot.data.charts import heat_map, interval_chart
 from weakspot.models.files import head_bytes
 from weakspot.project.collective import FamilyResult
 from weakspot.repair.collective import CollectiveRepair, FamilyFigures, FamilyModel
-from weakspot.report.document import paragraph, share_cell, small_page
+from weakspot.report.document import paragraph, share_cell, small_page, table, text_cell
 from weakspot.report.repairs import data_words, p_words
 from weakspot.report.wording import CERTAIN, count, interval, p_value, percent
+from weakspot.run.reporting import written
 from weakspot.store.csv_tables import csv_text
 
 PAGE, DATA, SAMPLES = "collective.html", "collective.json", "collective_set.csv"
@@ -38,7 +39,7 @@ def write_family(result: FamilyResult, folder: Path) -> tuple[Path, ...]:
     Raises:
         ConfigError: if the folder cannot be written.
     """
-    contents: dict[str, bytes] = {
+    contents: dict[str, bytes | Image.Image] = {
         PAGE: family_page(result.repair).encode(),
         DATA: (result.repair.model_dump_json(indent=2) + "\n").encode(),
         SAMPLES: _set_table(result).encode(),
@@ -47,15 +48,7 @@ def write_family(result: FamilyResult, folder: Path) -> tuple[Path, ...]:
         f"{name}_head.safetensors": head_bytes(head, result.class_names[name])
         for name, head in result.heads.items()
     }
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, content in contents.items():
-            (folder / name).write_bytes(content)
-    except OSError as error:
-        raise ConfigError(
-            f"The collective repair cannot be written: {error.strerror}.", where=str(folder)
-        ) from error
-    return tuple(folder / name for name in contents)
+    return written(folder, contents)
 
 
 def _set_table(result: FamilyResult) -> str:
@@ -119,49 +112,43 @@ def family_page(repair: CollectiveRepair) -> str:
 
 def _test_table(repair: CollectiveRepair) -> str:
     titles = [title for title, _ in COLUMNS]
-    head = _head(
-        [
-            "model",
-            *titles,
-            "p, against before",
-            "p, against the matched control",
-            "relative accuracy",
-            "still right",
-        ]
-    )
-    lines = [
-        f"<tr><th scope='row'>{escape(model.name)}<br><small>{count(model.n_slices, 'slice')}, {model.n_collective:,} of "
-        f"{repair.n_in_set:,} samples</small></th>{''.join(_test_cells(model.figures[0]))}</tr>"
+    titles += ["p, against before", "p, against the matched control", "relative accuracy"]
+    rows = [
+        (
+            model.name,
+            text_cell(
+                count(model.n_slices, "slice"),
+                f"{model.n_collective:,} of {repair.n_in_set:,} samples",
+            ),
+            *_test_cells(model.figures[0]),
+        )
         for model in repair.models
     ]
     caption = "Relative accuracy: collective as a part of own repair. Still right: of the formerly right, with the collective one."
-    body = f"<caption>{caption}</caption>{head}<tbody>{''.join(lines)}</tbody>"
-    return f"<div class='scroll' tabindex='0'><table>{body}</table></div>"
+    return table(["model", "trained for", *titles, "still right"], rows, caption=caption)
 
 
 def _test_cells(figures: FamilyFigures) -> Iterator[str]:
     for _, name in COLUMNS:
         yield share_cell(getattr(figures, name))
     for value in (figures.p_value, figures.p_against_random):
-        yield f"<td>{p_value(value)}{'' if value <= CERTAIN else '<br><small>may be chance</small>'}</td>"
-    yield f"<td>{'–' if figures.relative_accuracy is None else f'{figures.relative_accuracy:.3f}'}</td>"
+        yield text_cell(p_value(value), "" if value <= CERTAIN else "may be chance")
+    relative = figures.relative_accuracy
+    yield text_cell("–" if relative is None else f"{relative:.3f}")
     yield share_cell(figures.clean_collective)
 
 
 def _resolved_table(repair: CollectiveRepair) -> str:
-    head = _head(["model", "samples", *[title for title, _ in RESOLVED]])
-    lines = [
-        f"<tr><th scope='row'>{escape(model.name)}</th><td>{escape(data_words(figures.measured_on))}</td>"
-        f"{''.join(share_cell(getattr(figures, name)) for _, name in RESOLVED)}</tr>"
+    rows = [
+        (
+            model.name,
+            text_cell(data_words(figures.measured_on)),
+            *(share_cell(getattr(figures, name)) for _, name in RESOLVED),
+        )
         for model in repair.models
         for figures in model.figures
     ]
-    return f"<div class='scroll' tabindex='0'><table>{head}<tbody>{''.join(lines)}</tbody></table></div>"
-
-
-def _head(titles: list[str]) -> str:
-    cells = "".join(f"<th scope='col'>{escape(title)}</th>" for title in titles)
-    return f"<thead><tr>{cells}</tr></thead>"
+    return table(["model", "samples", *[title for title, _ in RESOLVED]], rows)
 
 
 WIDTH = 100

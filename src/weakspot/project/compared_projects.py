@@ -24,6 +24,7 @@ from weakspot.project.comparison import (
 from weakspot.project.project import Project
 from weakspot.run.halves import split_in_halves, used_rows
 from weakspot.run.ledger import AskedData, Ledger
+from weakspot.run.reporting import written
 from weakspot.run.verdicts import ledger_at
 
 MIN_MODELS = 2
@@ -96,16 +97,8 @@ def compare_projects(
 
 def write_comparison(comparison: Comparison, folder: Path) -> tuple[Path, ...]:
     """Write the page and the record of a comparison into a folder; the page comes first."""
-    contents = {PAGE: comparison_page(comparison), DATA: comparison.model_dump_json(indent=2)}
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, text in contents.items():
-            (folder / name).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(
-            f"The comparison cannot be written: {error.strerror}.", where=str(folder)
-        ) from error
-    return tuple(folder / name for name in contents)
+    data = comparison.model_dump_json(indent=2)
+    return written(folder, {PAGE: comparison_page(comparison).encode(), DATA: data.encode()})
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

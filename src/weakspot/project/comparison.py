@@ -3,7 +3,6 @@
 import hashlib
 import itertools
 from collections.abc import Mapping, Sequence
-from html import escape
 from itertools import groupby
 
 import numpy as np
@@ -24,6 +23,7 @@ from weakspot.core.group_tests import (
 from weakspot.core.record import Record
 from weakspot.core.statistics import q_values
 from weakspot.data.charts import heat_map, interval_chart
+from weakspot.report.document import paragraph, small_page, table, text_cell
 from weakspot.report.wording import p_value
 from weakspot.run.ledger import AskedTest, Ledger
 
@@ -369,11 +369,6 @@ def families(
 
 
 MAX_SHOWN = 12
-STYLE = (
-    "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1c1c1c;background:#fff}"
-    "table{border-collapse:collapse;margin:1rem 0}td,th{padding:.3rem .7rem;border-bottom:1px solid #ddd;text-align:left}"
-    "@media(prefers-color-scheme:dark){body{color:#eee;background:#1b1b1b;--ink:#eee;--quiet:#aaa;--accent:#6ba6e8}td,th{border-color:#444}}"
-)
 
 
 class Comparison(Record):
@@ -451,24 +446,23 @@ def compare_failures(
 
 def comparison_page(comparison: Comparison) -> str:
     """Return the comparison as one HTML page without outside references."""
-    parts = [
-        "<!doctype html><html lang='en'><meta charset='utf-8'><meta name='viewport' content='width=device-width'>",
-        f"<title>weakspot: comparison of classifiers</title><style>{STYLE}</style>",
-        f"<h1>{len(comparison.models)} classifiers on {comparison.n_samples} samples</h1>",
-        heat_map(
-            comparison.models,
-            comparison.overlaps,
-            title="Shared failures (intersection over union)",
-        ),
-        "<h2>Families</h2><ul>",
-        *[f"<li>{escape(', '.join(family))}</li>" for family in comparison.families],
-        "</ul><h2>Slices on every classifier</h2>",
-        *(_slice_charts(comparison) or ["<p>None of the classifiers has a confirmed slice.</p>"]),
-        "<h2>Where two classifiers differ most</h2>",
-        _difference_table(comparison),
-        *[f"<p>{escape(note)}</p>" for note in comparison.notes],
-    ]
-    return "\n".join(parts)
+    overlaps = heat_map(
+        comparison.models, comparison.overlaps, title="Shared failures (intersection over union)"
+    )
+    charts = _slice_charts(comparison)
+    return small_page(
+        f"{len(comparison.models)} classifiers on {comparison.n_samples} samples",
+        [
+            overlaps,
+            "<h2>Families</h2>",
+            *[paragraph(", ".join(family)) for family in comparison.families],
+            "<h2>Slices on every classifier</h2>",
+            *(charts or [paragraph("None of the classifiers has a confirmed slice.")]),
+            "<h2>Where two classifiers differ most</h2>",
+            _difference_table(comparison),
+            *map(paragraph, comparison.notes),
+        ],
+    )
 
 
 def _slice_charts(comparison: Comparison) -> list[str]:
@@ -491,12 +485,15 @@ def _slice_charts(comparison: Comparison) -> list[str]:
 
 def _difference_table(comparison: Comparison) -> str:
     if not comparison.differences:
-        return "<p>There is no slice on which two classifiers could be compared.</p>"
-    head = "<tr><th>slice</th><th>first</th><th>second</th><th>samples</th><th>difference</th><th>interval</th><th>q</th></tr>"
-    lines = [
-        f"<tr><td>{escape(one.title)}</td><td>{escape(one.first)}</td><td>{escape(one.second)}</td><td>{one.n_samples}</td>"
-        f"<td>{100 * one.difference:+.0f} points</td><td>{100 * one.interval.low:+.0f} to {100 * one.interval.high:+.0f}</td>"
-        f"<td>{p_value(one.q_value)}</td></tr>"
+        return paragraph("There is no slice on which two classifiers could be compared.")
+    rows = [
+        (
+            one.title,
+            *map(text_cell, (one.first, one.second, str(one.n_samples))),
+            text_cell(f"{100 * one.difference:+.0f} points"),
+            text_cell(f"{100 * one.interval.low:+.0f} to {100 * one.interval.high:+.0f}"),
+            text_cell(p_value(one.q_value)),
+        )
         for one in comparison.differences[:MAX_SHOWN]
     ]
-    return f"<table>{head}{''.join(lines)}</table>"
+    return table(["slice", "first", "second", "samples", "difference", "interval", "q"], rows)

@@ -17,7 +17,7 @@ from weakspot.core.repairs import (
     SliceStatus,
 )
 from weakspot.core.slices import DataUse
-from weakspot.report.wording import CERTAIN, arm_name, count, interval, p_value, percent
+from weakspot.report.wording import CERTAIN, arm_name, count, interval, p_value, percent, points
 
 MAX_NAMED = 12
 MANY_GROUPS = 20
@@ -49,7 +49,7 @@ def signed_points(values: Interval) -> str:
     >>> signed_points(Interval(low=-0.02, high=0.11))
     '−2 to +11'
     """
-    return f"{_signed(values.low)} to {_signed(values.high)}"
+    return f"{points(values.low)} to {points(values.high)}".replace("±", "")
 
 
 def fine_points(change: float) -> str:
@@ -80,11 +80,6 @@ def p_words(value: float) -> str:
     """
     words = p_value(value)
     return f"p {words}" if words.startswith("<") else f"p = {words}"
-
-
-def _signed(share: float) -> str:
-    rounded = round(100 * share)
-    return f"−{-rounded}" if rounded < 0 else f"+{rounded}" if rounded else "0"
 
 
 def quoted(group: str) -> str:
