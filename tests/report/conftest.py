@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
+from tests.build import evidence_of, slice_name, slice_of
 
 from weakspot.core.evidence import (
     Cause,
     CauseFinding,
     ConfusedWith,
-    Evidence,
     Interval,
     LabelFinding,
     Measurement,
@@ -26,37 +26,27 @@ from weakspot.core.repairs import (
     SliceAfter,
     SliceStatus,
 )
-from weakspot.core.rules import ColumnRule
 from weakspot.core.run import ClassifierFacts, ClassNote, MethodRecord, RunRecord, StageRecord
-from weakspot.core.slices import DataUse, FailureSlice, SliceName
+from weakspot.core.slices import DataUse
 from weakspot.core.statistics import mcnemar_p, wilson_interval
 
 USE = DataUse(name="validation, confirmation half", n_samples=51, digest="d")
 
 
-def _slice(class_name, column, contrast=None):
-    names = ()
-    if contrast is not None:
-        phrase = f"a photo of a {contrast} {class_name}"
-        names = (
-            SliceName(
-                phrase=phrase,
-                contrast=contrast,
-                score=2.0,
-                describer="caption-grammar",
-                accuracy_nearest=0.38,
-            ),
-            SliceName(
-                phrase="a photo of old",
-                contrast="old",
-                score=1.0,
-                describer="caption-grammar",
-                is_doubtful=True,
-            ),
-        )
-    return FailureSlice(
+def _slice(class_name, column, contrast):
+    names = (
+        slice_name(
+            contrast,
+            phrase=f"a photo of a {contrast} {class_name}",
+            score=2.0,
+            describer="caption-grammar",
+            accuracy_nearest=0.38,
+        ),
+        slice_name("old", phrase="a photo of old", describer="caption-grammar", is_doubtful=True),
+    )
+    return slice_of(
+        column,
         class_name=class_name,
-        rule=ColumnRule(column=column, values=(True,)),
         method="directions",
         found_on=USE,
         strength=0.88,
@@ -66,25 +56,17 @@ def _slice(class_name, column, contrast=None):
     )
 
 
-def _evidence(found, *, inside, outside, verdict, q_value=0.00001, cause=None):
-    return Evidence(
-        slice_id=found.slice_id,
-        verifier="holdout",
+def _evidence(found, verdict, *, inside, outside, q_value=0.00001, **more):
+    return evidence_of(
+        found,
+        verdict,
+        inside=inside,
+        outside=outside,
+        q_value=q_value,
         measured_on=USE,
-        n_inside=inside[1],
-        failures_inside=inside[0],
-        n_outside=outside[1],
-        failures_outside=outside[0],
-        rate_inside=inside[0] / inside[1],
-        rate_outside=outside[0] / outside[1],
         interval_inside=Interval(low=0.52, high=0.87),
         interval_outside=Interval(low=0.01, high=0.17),
-        gap=inside[0] / inside[1] - outside[0] / outside[1],
-        p_value=q_value / 2,
-        q_value=q_value,
-        n_tested=2,
-        verdict=verdict,
-        cause=cause,
+        **more,
     )
 
 
@@ -157,12 +139,8 @@ def record():
         ),
         slices=(hostile, green),
         evidence=(
-            _evidence(
-                hostile, inside=(2, 8), outside=(5, 40), verdict=Verdict.NOT_CONFIRMED, q_value=0.31
-            ),
-            _evidence(
-                green, inside=(16, 22), outside=(1, 29), verdict=Verdict.CONFIRMED, cause=cause
-            ),
+            _evidence(hostile, Verdict.NOT_CONFIRMED, inside=(2, 8), outside=(5, 40), q_value=0.31),
+            _evidence(green, Verdict.CONFIRMED, inside=(16, 22), outside=(1, 29), cause=cause),
         ),
         repairs=(
             RepairResult(
@@ -221,28 +199,17 @@ def full_record(record):
             ),
         }
     )  # fmt: skip
-    same = _evidence(again, inside=(16, 22), outside=(1, 29), verdict=Verdict.SAME, q_value=1.0)
-    circular = _evidence(
-        by_loss, inside=(3, 9), outside=(1, 9), verdict=Verdict.CIRCULAR, q_value=1.0
-    )
+    same = _evidence(again, Verdict.SAME, inside=(16, 22), outside=(1, 29), q_value=1.0)
+    circular = _evidence(by_loss, Verdict.CIRCULAR, inside=(3, 9), outside=(1, 9), q_value=1.0)
     evidence = (unproven, proven, same.model_copy(update={"same_as": green.slice_id}), circular)
     methods = (
         MethodRecord(method="directions", seconds=1.0, n_considered=7, n_found=2, n_tested=2),
-        MethodRecord(
-            method="attributes",
-            seconds=2.0,
-            n_considered=1_200,
-            n_found=30,
-            n_tested=1,
-            note="No answerer.",
-        ),
-        MethodRecord(
-            method="attributes",
-            seconds=1.0,
-            n_considered=800,
-            n_found=20,
-            n_tested=0,
-            note="No answerer.",
+        *(
+            MethodRecord(method="attributes", note="No answerer.", **counts)
+            for counts in (
+                {"seconds": 2.0, "n_considered": 1_200, "n_found": 30, "n_tested": 1},
+                {"seconds": 1.0, "n_considered": 800, "n_found": 20},
+            )
         ),
     )
     return record.model_copy(
@@ -300,23 +267,12 @@ def compared_record(record):
     )
     again = (
         SliceAfter(
-            title="apple: green",
-            slice_id="a",
-            status=SliceStatus.GONE,
-            failures_before=16,
-            failures_after=2,
-            n_members=22,
+            title="apple: green", slice_id="a", status=SliceStatus.GONE, failures_before=16, failures_after=2, n_members=22
         ),
         SliceAfter(
-            title="pear: old",
-            slice_id="b",
-            status=SliceStatus.NEW,
-            failures_before=3,
-            failures_after=9,
-            n_members=12,
-            q_value=0.03,
+            title="pear: old", slice_id="b", status=SliceStatus.NEW, failures_before=3, failures_after=9, n_members=12, q_value=0.03
         ),
-    )
+    )  # fmt: skip
     full = result.model_copy(
         update={
             "arms": (repaired, random, confidence),

@@ -3,20 +3,19 @@ import io
 from dataclasses import replace
 
 import pytest
+from tests.build import evidence_of, slice_of
 
 from weakspot.core.bounds import SliceOrder
 from weakspot.core.evidence import (
     ClassTree,
-    Evidence,
     Explanation,
-    Interval,
     NodeKind,
     SliceNode,
     Verdict,
 )
 from weakspot.core.rules import AllOfRule, ColumnRule
 from weakspot.core.run import ClassifierFacts, Decision, DecisionKind, RunRecord
-from weakspot.core.slices import DataUse, FailureSlice, SliceName
+from weakspot.core.slices import DataUse
 from weakspot.report.document import build_document, render_html, render_json, render_markdown
 from weakspot.report.tree import first_rows, more_sentence, render_csv, tree_rows
 
@@ -25,24 +24,13 @@ USE = DataUse(name="half", n_samples=2_000, digest="d")
 
 def _slice(*columns):
     rules = tuple(ColumnRule(column=column, values=("yes",)) for column in columns)
-    words = ", ".join(columns)
-    return FailureSlice(
-        class_name="apple",
-        rule=rules[0] if len(rules) == 1 else AllOfRule(rules=rules),
-        method="attributes",
-        found_on=USE,
-        names=(SliceName(phrase=words, contrast=words, score=1.0, describer="attributes"),),
-    )
+    rule = rules[0] if len(rules) == 1 else AllOfRule(rules=rules)
+    return slice_of(rule, contrast=", ".join(columns), method="attributes")
 
 
 def _evidence(found, failures, n_inside, **more):
-    rate = failures / n_inside
-    interval = Interval(low=0.0, high=1.0)
-    return Evidence(
-        slice_id=found.slice_id, verifier="holdout", measured_on=USE, n_inside=n_inside, failures_inside=failures,
-        n_outside=1_000, failures_outside=20, rate_inside=rate, rate_outside=0.02, interval_inside=interval,
-        interval_outside=interval, gap=rate - 0.02, p_value=1e-9, q_value=1e-8, n_tested=9, verdict=Verdict.CONFIRMED, **more,
-    )  # fmt: skip
+    counts = {"inside": (failures, n_inside), "outside": (20, 1_000)}
+    return evidence_of(found, Verdict.CONFIRMED, **counts, q_value=1e-8, **more)
 
 
 RED, NIGHT, CUT, WET = _slice("red"), _slice("red", "night"), _slice("cut"), _slice("wet")
