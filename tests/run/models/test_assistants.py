@@ -175,10 +175,9 @@ def test_assistants_for__settings_name_the_models(store):
     samples, found = _assistants(store, settings=settings)
     assert found.captions(np.array([3])) == [_scenes(store)[3].caption]
     assert samples.space("second").embeddings.shape == (40, 64)
-    assert found.second.space == "second"
-    np.testing.assert_allclose(
-        found.second.embed_texts(["red"]), PlantedEmbedder().embed_texts(["red"])
-    )
+    space, embed_texts = found.second
+    assert space == "second"
+    np.testing.assert_allclose(embed_texts(["red"]), PlantedEmbedder().embed_texts(["red"]))
 
 
 def test_assistants_for__second_encoder_must_be_another_one_with_text(store):
