@@ -7,7 +7,6 @@ from weakspot.data.settings import DataSettings
 from weakspot.project.new_settings import (
     classifier_settings,
     commented_settings,
-    recommended_settings,
     with_inputs,
 )
 from weakspot.run.settings import (
@@ -29,12 +28,6 @@ def test_commented_settings__reads_back_the_same():
     )
     text = commented_settings(settings)
     assert parse_settings(tomllib.loads(text), where="here") == settings
-
-
-def test_recommended_settings__auto_and_cross_fitted():
-    text = commented_settings(recommended_settings())
-    given = tomllib.loads(text)
-    assert (given["discover"]["methods"], given["verify"]["scheme"]) == (["auto"], "cross-fit")
 
 
 def test_commented_settings__every_setting_is_explained():

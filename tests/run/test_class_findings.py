@@ -83,11 +83,6 @@ def test_judged__classes_may_spend_a_small_part_only(judge):
     assert {one.family for one in batch.questions} == {1}
 
 
-def test_judged__nothing_to_find__says_nothing(judge):
-    findings = judge(_world(rates=(0.1,) * 5))
-    assert not [one for one in findings if one.is_confirmed]
-
-
 def test_judged__a_gap_that_is_too_small_to_matter_is_no_finding(judge):
     small = _world(rates=(0.01, 0.01, 0.06, 0.01, 0.01), size=4000)
     findings = judge(small)

@@ -22,12 +22,6 @@ def test_evaluated_splits__test_stands_in(splits, labels, used):
     assert list(evaluated_splits(Settings(), data)) == used
 
 
-def test_evaluated_splits__as_configured():
-    data = dataset_from_columns(class_names=["a"], labels=[0, 0], splits=["validation", "test"])
-    both = Settings(verify=VerifySettings(splits=("validation", "test")))
-    assert evaluated_splits(both, data) == (Split.VALIDATION, Split.TEST)
-
-
 def test_split_in_halves__labels_corrected_in_one__both_hold_the_same_images():
     labels = np.arange(40) % 2
     data = dataset_from_columns(

@@ -115,12 +115,6 @@ def test_ask__words_that_nobody_measured__are_marked(project):
     assert (nobody.fit, NOT_MEASURED in nobody.advice) == (Fit.GOOD, True)
 
 
-def test_ask__words_that_are_in_no_image(project):
-    (answer,) = project.ask("disc", ["a zebra crossing under palm trees"]).answers
-    assert answer.fit is Fit.CANNOT_TELL
-    assert "in other words" in answer.advice
-
-
 def test_ask__every_phrase_is_written_down_and_counted_once(project):
     before = project.ask("star", ["grassy"]).n_looks
     again = project.ask("star", ["grassy", " grassy "])

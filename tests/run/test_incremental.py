@@ -80,15 +80,6 @@ def test_ingest__a_file_of_just_now_or_of_the_future_is_read_again(project, fold
     assert counts(read(project, folder)) == (3, 2, 6)
 
 
-def test_ingest__quarantined_images_are_read_again(project, folder):
-    put(folder / "cat" / "broken.png", b"no image")
-    assert read(project, folder).n_quarantined == 1
-    put(folder / "cat" / "new.png", image(52))
-    summary = read(project, folder)
-    assert counts(summary) == (2, 0, 6)
-    assert summary.n_quarantined == 1
-
-
 def write_csv(path, found):
     with path.open("w", newline="") as file:
         writer = csv.writer(file)

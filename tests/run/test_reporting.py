@@ -1,6 +1,5 @@
 import csv
 import json
-import re
 
 import pytest
 import yaml
@@ -71,11 +70,6 @@ def test_write_report__two_hundred_slices__below_the_limit_and_says_so(project):
     assert "To keep this file below 2.5 MB" in text
     assert text.count('<section class="finding"') == 200
     assert "data:image/jpeg" in text
-
-
-def test_write_report__nothing_is_loaded_from_elsewhere(project):
-    html, *_ = project.report()
-    assert re.findall(r'(?:src|href)="(?!data:|#)([^"]+)"', html.read_text()) == []
 
 
 def test_write_report__captions__plain_frequencies_of_the_discovery_half_beside_the_findings(

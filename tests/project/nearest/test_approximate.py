@@ -3,7 +3,7 @@ import builtins
 import numpy as np
 import pytest
 
-from weakspot.core.errors import DataError, MissingExtraError
+from weakspot.core.errors import MissingExtraError
 from weakspot.project.nearest_indexes import USEARCH_SUFFIX, approximate, recall
 from weakspot.project.nearest_rows import EmbeddingShards, Nearest, nearest_rows
 
@@ -69,11 +69,6 @@ def test_approximate__built_anew_when_damaged_or_old(files, harm):
     (found,) = approximate(opened(files)).nearest_rows(np.ones(16), 5)
     (exact,) = nearest_rows(opened(files), np.ones(16), 5)
     assert found.rows.tolist() == exact.rows.tolist()
-
-
-def test_approximate__embeddings_in_memory():
-    with pytest.raises(DataError, match="not in a file"):
-        approximate(EmbeddingShards([np.ones((4, 3), np.float32)]))
 
 
 def test_approximate__without_the_library(files, monkeypatch):

@@ -157,11 +157,3 @@ def test_found__the_same_in_any_order(scored, n_wanted, shuffle, most):
     expected = np.lexsort((np.arange(len(true)), -true))[:n_wanted]
     assert rows.tolist() == expected.tolist()
     assert scores.tolist() == true[expected].tolist()
-
-
-def test_found__rows_without_a_score():
-    one = BestRows(2, lambda rows: np.where(rows == 1, np.nan, rows.astype(float)))
-    one.offer(np.array([0.0, np.nan, 0.0, np.nan], np.float32), np.full(4, np.inf, np.float32), 0)
-    rows, scores = one.found()
-    assert rows.tolist() == [2, 0]
-    assert scores.tolist() == pytest.approx([2.0, 0.0])

@@ -7,7 +7,6 @@ from weakspot.project.refine.prompts import (
     directions_prompts,
     instead,
     pooled_names,
-    possible_prompts,
     predefined_prompts,
     random_prompts,
     refine_prompts,
@@ -122,22 +121,6 @@ def test_refine_prompts__everything_is_refused(images):
     with pytest.raises(RefusedPromptError, match="none of the 4 values") as caught:
         refine_prompts(NAMES, RefineRequest(), images)
     assert caught.value.fix == "Say it without the refused words."
-
-
-def test_drawable__asks_for_no_prompt_twice(images):
-    asked = []
-
-    class Counting:
-        def refusals(self, prompts):
-            asked.extend(prompts)
-            return images.refusals(prompts)
-
-    images.refused = ("red",)
-    ranked = [[Prompt("disc", text) for text in ("red", "green", "blue", "pink")]]
-    assert possible_prompts(ranked, 2, Counting())[0] == (
-        (Prompt("disc", "green"), Prompt("disc", "blue")),
-    )
-    assert [prompt.text for prompt in asked] == ["red", "green", "blue"]
 
 
 WANTED = (

@@ -186,11 +186,6 @@ def test_with_attributes__no_text_side(scenes, store, assistants):
     assert notes[0] == "No attribute is told from words: there is no encoder with a text side."
 
 
-def test_with_attributes__switched_off(scenes, store):
-    found, notes = _attributed(_bare(scenes), store, use_vocabulary=False, use_properties=False)
-    assert (marked_attributes(found.dataset.table), notes) == ((), ())
-
-
 def test_with_attributes__images_are_measured(tmp_path, store):
     world = plant(spurious(0.9), 80, seed=6)
     written = world.write_images(tmp_path / "images")

@@ -13,7 +13,6 @@ from weakspot.data.settings import DataSettings
 from weakspot.models.callable_classifier import CallableClassifier
 from weakspot.run.classification import ClassifierModel, ClassifySettings, classify
 from weakspot.run.ingestion import ingest
-from weakspot.run.model_map import FlushPolicy
 from weakspot.store.project import ProjectStore
 from weakspot.testing.fakes import planted_classifier
 from weakspot.testing.planted import plant
@@ -21,7 +20,6 @@ from weakspot.testing.planted_problems import rare
 
 ENGINE = LocalEngine(n_workers=2, queue_depth=4)
 ELSEWHERE = ProcessEngine(n_workers=2)
-EVERY_STEP = ClassifySettings(batch_size=1, flush=FlushPolicy(n_samples=1, seconds=60))
 
 
 class RednessClassifier:
@@ -116,21 +114,6 @@ def test_classify__cached_predictions_follow_a_new_order_of_classes(project, fol
     found = classify(project, project.dataset(), again, engine=ENGINE)
     assert again.n_seen == 0
     np.testing.assert_allclose(found.dataset.probabilities[0], [0.25, 0.75])
-
-
-def test_classify__interrupted_goes_on_where_it_was(project):
-    with pytest.raises(ConnectionError):
-        classify(
-            project,
-            project.dataset(),
-            RednessClassifier(stop_after=4),
-            engine=ENGINE,
-            settings=EVERY_STEP,
-        )
-    rest = RednessClassifier()
-    found = classify(project, project.dataset(), rest, engine=ENGINE, settings=EVERY_STEP)
-    assert rest.n_seen == 2
-    assert found.n_predictions == 6
 
 
 def test_classify__missing_image_counts_as_not_predicted(project, folder):

@@ -165,19 +165,6 @@ def test_embed__given_embeddings(project, tmp_path):
     assert not (Path(project.data) / "embeddings").exists()
 
 
-def test_embed__progress(project):
-    told = []
-    embed(
-        project,
-        project.dataset(),
-        ColourEmbedder(),
-        engine=ENGINE,
-        progress=lambda done, total: told.append((done, total)),
-        settings=EmbedSettings(batch_size=4),
-    )
-    assert told == [(0, 6), (4, 6), (6, 6)]
-
-
 class CompanyEmbedder(ColourEmbedder):
     """Its numbers depend on which images share a batch, as rounding in a matrix product may."""
 

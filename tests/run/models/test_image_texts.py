@@ -167,23 +167,6 @@ def test_said__endpoint_that_goes_down_keeps_what_was_said(store):
     assert well.n_spoken == 24
 
 
-def test_said__interrupted_run_goes_on_where_it_was(store):
-    part = Redness()
-
-    def interrupted(images):
-        if part.n_spoken >= 32:
-            raise KeyboardInterrupt
-        return part.speak(images)
-
-    with pytest.raises(KeyboardInterrupt):
-        _texts(store, part).said(ROWS, interrupted)
-    again = Redness()
-    assert _texts(ProjectStore.open(store.root), again).said(ROWS, again.speak) == [
-        f"red {row}" for row in ROWS
-    ]
-    assert again.n_spoken == 8
-
-
 def test_said__written_regularly(store):
     part, n_files = Redness(), []
     texts = _texts(

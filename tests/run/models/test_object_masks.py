@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from weakspot.core.errors import ConfigError
 from weakspot.core.roles import ObjectMask
 from weakspot.data.engine.local import LocalEngine
 from weakspot.data.image_folder import ImageFolderSource
@@ -18,7 +17,7 @@ from weakspot.run.object_masks import (
     read_mask,
     write_mask,
 )
-from weakspot.run.settings import SegmenterSettings, Settings
+from weakspot.run.settings import Settings
 from weakspot.store.project import ProjectStore
 
 ENGINE = LocalEngine(n_workers=2, queue_depth=4)
@@ -101,12 +100,6 @@ def test_write_mask__large_one_is_kept_smaller():
     assert found.coverage.shape == (MAX_KEPT_SIDE, MAX_KEPT_SIDE // 2)
     assert found.coverage.mean() == pytest.approx(0.5)
     assert (found.quality, found.refused) == (0.5, "no")
-
-
-def test_build_segmenter__unknown_option(tmp_path):
-    chosen = SegmenterSettings(options={"colour": "red"})
-    with pytest.raises(ConfigError, match="colour: there is no such option"):
-        build_segmenter(Settings(segmenter=chosen), tmp_path)
 
 
 def test_build_segmenter__embedded_by_default(tmp_path):
