@@ -70,9 +70,9 @@ def regions_of(given: list[TrueScene], tokens_of: KeptTokens) -> tuple[FloatArra
             part = slice(window[0], window[2]), slice(window[1], window[3])
             looks.append((np.ascontiguousarray(scene.pixels[part]), scene.truth[part]))
         for pixels, truth in looks:
-            found = seen(pixels, tokens_of)
-            figures += list(found.figures)
-            overlaps += [soft_overlap(one.cells, on_grid(truth)) for one in found.regions]
+            regions, known = seen(pixels, tokens_of)
+            figures += list(known)
+            overlaps += [soft_overlap(one.cells, on_grid(truth)) for one in regions]
     return np.array(figures), np.array(overlaps)
 
 

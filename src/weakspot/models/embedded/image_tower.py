@@ -37,16 +37,6 @@ from weakspot.models.packages.registry_source import cache_folder
 from weakspot.models.packages.wheel_member import RegistryFile
 
 
-@dataclass(frozen=True)
-class _Product:
-    """One quantised matrix product and the nodes that only it needs."""
-
-    last: Any
-    drop: tuple[Any, ...]
-    activations: str
-    weights: FloatArray
-
-
 class _Graph:
     """Look-ups by tensor name."""
 
@@ -109,14 +99,14 @@ def dequantise(model: Any) -> int:
             fix="Use the graph as it is.",
         )
     replacement: dict[str, Any] = {}
-    for number, product in enumerate(products):
+    for number, (last, _, activations, weights) in enumerate(products):
         name = f"float_weights_{number}"
-        model.graph.initializer.append(numpy_helper.from_array(product.weights, name))
-        outputs = list(product.last.output)
+        model.graph.initializer.append(numpy_helper.from_array(weights, name))
+        outputs = list(last.output)
         replacement[outputs[0]] = helper.make_node(
-            "MatMul", [product.activations, name], outputs, name=f"float_product_{number}"
+            "MatMul", [activations, name], outputs, name=f"float_product_{number}"
         )
-    dropped = {node.output[0] for product in products for node in product.drop}
+    dropped = {node.output[0] for _, needless, *_ in products for node in needless}
     nodes = [
         replacement.get(node.output[0], node)
         for node in model.graph.node
@@ -126,7 +116,8 @@ def dequantise(model: Any) -> int:
     return len(products)
 
 
-def _product(node: Any, look_up: _Graph) -> _Product:
+def _product(node: Any, look_up: _Graph) -> tuple[Any, tuple[Any, ...], str, FloatArray]:
+    """Return a quantised product's last node, the nodes that only it needs, its input, and its weights."""
     quantiser = look_up.maker.get(node.input[0])
     if quantiser is None or quantiser.op_type != "DynamicQuantizeLinear":
         raise _unlike("the left side of a MatMulInteger should be quantised at run time", node.name)
@@ -150,12 +141,8 @@ def _product(node: Any, look_up: _Graph) -> _Product:
     weights = (quantised.astype(np.float32) - zero.astype(np.float32)) * look_up.constants[
         constants[0]
     ].astype(np.float32)
-    return _Product(
-        last,
-        (node, cast, scale_maker),
-        quantiser.input[0],
-        np.ascontiguousarray(weights, dtype=np.float32),
-    )
+    whole = np.ascontiguousarray(weights, dtype=np.float32)
+    return last, (node, cast, scale_maker), quantiser.input[0], whole
 
 
 _ZERO_POINT_INPUT = 3

@@ -466,19 +466,6 @@ Window = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Seen:
-    """One look at an image or at a window of it.
-
-    Args:
-        regions: what may be the object.
-        figures: what is known of each [m, f].
-    """
-
-    regions: tuple[Region, ...]
-    figures: FloatArray
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Found:
     """An object.
 
@@ -500,44 +487,41 @@ class Found:
         return whole
 
 
-def seen(pixels: ByteArray, tokens_of: TokensOf) -> Seen:
-    """Return the regions of an image that may be its object."""
+def seen(pixels: ByteArray, tokens_of: TokensOf) -> tuple[list[Region], FloatArray]:
+    """Return the regions of an image that may be its object, and what is known of each [m, f]."""
     tokens = tokens_of(Image.fromarray(pixels))
     similarity, regions = candidate_regions(tokens[1:])
     look = Look.of(tokens, similarity, pixels)
     figures = [region_figures(look, region) for region in regions]
-    return Seen(
-        regions=tuple(regions),
-        figures=np.stack(figures) if figures else np.zeros((0, 0), dtype=np.float32),
-    )
+    return regions, np.stack(figures) if figures else np.zeros((0, 0), dtype=np.float32)
 
 
 def found_object(pixels: ByteArray, tokens_of: TokensOf, gate: MaskGate) -> Found | None:
     """Return the object of an image [h, w, 3], or None where nothing stands out."""
-    first = seen(pixels, tokens_of)
-    if not first.regions:
+    regions, all_figures = seen(pixels, tokens_of)
+    if not regions:
         return None
-    scores = gate.choice(first.figures)
+    scores = gate.choice(all_figures)
     best = int(scores.argmax())
     whole = (0, 0, *pixels.shape[:2])
-    window = window_around(first.regions[best].cells, pixels.shape)
-    chosen, figures, agreement, score = first.regions[best], first.figures[best], 1.0, scores[best]
+    window = window_around(regions[best].cells, pixels.shape)
+    chosen, figures, agreement, score = regions[best], all_figures[best], 1.0, scores[best]
     if window is None:
         window = whole
     else:
         top, left, bottom, right = window
-        second = seen(np.ascontiguousarray(pixels[top:bottom, left:right]), tokens_of)
-        expected = _cells_within(first.regions[best].cells, window, pixels.shape)
-        if second.regions:
-            overlaps = np.array([_overlap(one.cells, expected) for one in second.regions])
-            again = gate.choice(second.figures) + overlaps
+        nearby, near_figures = seen(np.ascontiguousarray(pixels[top:bottom, left:right]), tokens_of)
+        expected = _cells_within(regions[best].cells, window, pixels.shape)
+        if nearby:
+            overlaps = np.array([_overlap(one.cells, expected) for one in nearby])
+            again = gate.choice(near_figures) + overlaps
             nearer = int(again.argmax())
             chosen, figures, agreement = (
-                second.regions[nearer],
-                second.figures[nearer],
+                nearby[nearer],
+                near_figures[nearer],
                 float(overlaps[nearer]),
             )
-            score = gate.choice(second.figures[nearer : nearer + 1])[0]
+            score = gate.choice(near_figures[nearer : nearer + 1])[0]
         else:
             window = whole
     top, left, bottom, right = window
