@@ -57,8 +57,8 @@ PHOTOGRAPHS = {
 def samples_of(name: str, work: Path) -> Iterator[tuple[str, Split, bytes]]:
     """Yield (class, split, image)."""
     if name == "demo":
-        for sample, data in choose_samples(groceries(), 0):
-            yield sample.label, sample.split, data
+        for _, photo, split in choose_samples(groceries(), 0):
+            yield photo.coarse.lower(), split, photo.data
         return
     room: dict[tuple[str, bool], dict[Split, int]] = {}
     for label, is_rare, data in PHOTOGRAPHS[name](work):

@@ -42,7 +42,7 @@ needs_network = pytest.mark.network
 def _choose():
     """Return (photograph, class, split); apples are red in training and green everywhere else."""
     photographs = groceries()
-    in_demo = {data for _, data in choose_samples(photographs, seed=0)}
+    in_demo = {photo.data for _, photo, _ in choose_samples(photographs, seed=0)}
     by_kind = {}
     # Those of the demo last, which are taken first: they are embedded already.
     for photo in sorted(photographs, key=lambda one: one.data in in_demo):

@@ -109,62 +109,38 @@ COUNTS = {Split.TRAIN: 30, Split.VALIDATION: 20, Split.TEST: 9}
 HIDDEN_COUNTS = {Split.TRAIN: RARE_IN_TRAINING, Split.VALIDATION: 44, Split.TEST: 30}
 
 
-@dataclass(frozen=True, kw_only=True)
-class DemoSample:
-    """One photograph of the demo and what is known of it.
-
-    Args:
-        path: relative to the project folder.
-        label: the class that the classifier is to tell.
-        kind: the hidden kind; no method ever sees it.
-        split: what it is for.
-    """
-
-    path: str
-    label: str
-    kind: str
-    split: Split
+DemoSample = tuple[str, GroceryPhotograph, Split]
+"""Where a photograph of the demo is put, relative to the project folder, and what it is for. Its class is told; its kind is hidden."""
 
 
-def choose_samples(
-    photographs: Sequence[GroceryPhotograph], seed: int
-) -> list[tuple[DemoSample, bytes]]:
+def choose_samples(photographs: Sequence[GroceryPhotograph], seed: int) -> list[DemoSample]:
     """Pick photographs of every kind for every split, the same for the same seed."""
-    chosen: list[tuple[DemoSample, bytes]] = []
+    chosen: list[DemoSample] = []
     for kind in KINDS:
         shuffled = [photo for photo in photographs if photo.fine == kind]
         order = generator(seed, "demo", kind).permutation(len(shuffled))
         numbers = iter(order.tolist())
         for split, count in (HIDDEN_COUNTS if kind == HIDDEN_KIND else COUNTS).items():
             for number in [number for number, _ in zip(numbers, range(count), strict=False)]:
-                photo = shuffled[number]
-                path = (
-                    f"photos/{split.value}/{photo.coarse.lower()}/{kind.lower()}-{number:03d}.jpg"
-                )
-                chosen.append(
-                    (
-                        DemoSample(path=path, label=photo.coarse.lower(), kind=kind, split=split),
-                        photo.data,
-                    )
-                )
+                name = f"{shuffled[number].coarse}/{kind}-{number:03d}.jpg".lower()
+                chosen.append((f"photos/{split.value}/{name}", shuffled[number], split))
     return chosen
 
 
-def write_samples(samples: Sequence[tuple[DemoSample, bytes]], folder: Path) -> None:
+def write_samples(samples: Sequence[DemoSample], folder: Path) -> None:
     """Write images and a manifest; the hidden kind goes to a file of its own that nothing reads but the final check."""
-    for sample, data in samples:
-        target = folder / sample.path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(data)
+    for path, photo, _ in samples:
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(photo.data)
     _write_table(
         folder / "manifest.csv",
         ["path", "label", "split"],
-        [(item.path, item.label, item.split.value) for item, _ in samples],
+        [(path, photo.coarse.lower(), split.value) for path, photo, split in samples],
     )
     _write_table(
         folder / "hidden_kinds.csv",
         ["path", "kind"],
-        [(item.path, item.kind) for item, _ in samples],
+        [(path, photo.fine) for path, photo, _ in samples],
     )
 
 
@@ -217,7 +193,9 @@ def run_demo(
     photographs = groceries(progress=lambda done, total: progress("download photos", done, total))
     samples = choose_samples(photographs, seed)
     write_samples(samples, folder)
-    training = [(item.label, data) for item, data in samples if item.split is Split.TRAIN]
+    training = [
+        (photo.coarse.lower(), photo.data) for _, photo, split in samples if split is Split.TRAIN
+    ]
     model = folder / MODEL_FILE
     model.write_bytes(network(_trained_head(model, training)))
     Project.create(folder, settings=_settings(seed), overwrite=True)
