@@ -144,13 +144,6 @@ class Mixture:
         return np.concatenate([self.means * precisions, -0.5 * precisions], axis=1), added
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Sums:
-    features: DoubleArray
-    labels: DoubleArray
-    log_likelihood: float = -np.inf
-
-
 def fit_mixture(
     material: Material, start: IntArray, settings: "MixtureDiscoverer", *, n_components: int
 ) -> Mixture:
@@ -165,15 +158,17 @@ def fit_mixture(
             material.only(places), start[places], settings, n_components=n_components
         )
         return _climb(material, replace(warm, log_likelihood=-np.inf), settings)
-    first = _maximise(_sums_of_parts(material, start, n_components), settings, material)
+    first = _maximise(material, settings, *_sums_of_parts(material, start, n_components))
     return _climb(material, first, settings)
 
 
 def _climb(material: Material, found: Mixture, settings: "MixtureDiscoverer") -> Mixture:
     for step in range(1, settings.n_steps + 1):
-        sums = _swept(material, found, settings)
-        gain = sums.log_likelihood - found.log_likelihood
-        found = replace(_maximise(sums, settings, material), n_steps=step)
+        *sums, log_likelihood = _swept(material, found, settings)
+        gain = log_likelihood - found.log_likelihood
+        found = replace(
+            _maximise(material, settings, *sums), log_likelihood=log_likelihood, n_steps=step
+        )
         if abs(gain) < settings.tolerance:
             break
     return found
@@ -188,18 +183,19 @@ def held_out_odds(
     component that is made of the samples which failed fits those better than unseen samples of the same kind; this takes it out.
     """
     folds = [np.flatnonzero(fold_of == fold) for fold in range(int(fold_of.max(initial=-1)) + 1)]
-    parts = [_swept(material.only(places), mixture, settings) for places in folds if len(places)]
+    parts = [
+        _swept(material.only(places), mixture, settings)[:2] for places in folds if len(places)
+    ]
     odds = np.zeros((mixture.n_components, len(material)))
     for left_out, places in zip(parts, (places for places in folds if len(places)), strict=True):
-        features = sum(
-            (part.features for part in parts if part is not left_out),
-            start=np.zeros_like(left_out.features),
+        features, labels = (
+            sum(
+                (part[of] for part in parts if part is not left_out),
+                start=np.zeros_like(left_out[of]),
+            )
+            for of in range(2)
         )
-        labels = sum(
-            (part.labels for part in parts if part is not left_out),
-            start=np.zeros_like(left_out.labels),
-        )
-        others = _maximise(_Sums(features=features, labels=labels), settings, material)
+        others = _maximise(material, settings, features, labels)
         odds[:, places] = log_odds(material.reduced[places], others)
     return odds
 
@@ -232,7 +228,10 @@ def bayesian_criterion(mixture: Mixture, n_samples: int) -> float:
     return float(n_free * np.log(n_samples) - 2.0 * n_samples * mixture.log_likelihood)
 
 
-def _swept(material: Material, mixture: Mixture, settings: "MixtureDiscoverer") -> _Sums:
+def _swept(
+    material: Material, mixture: Mixture, settings: "MixtureDiscoverer"
+) -> tuple[DoubleArray, DoubleArray, float]:
+    """Return the sums of features and of labels by component, and the mean log-likelihood."""
     terms, added = mixture.embedding_terms
     profile_terms = settings.prediction_weight * _safe_log(mixture.prediction_profiles)
     factors = np.concatenate([terms, profile_terms, added[:, None]], axis=1).astype(np.float32)
@@ -254,10 +253,12 @@ def _swept(material: Material, mixture: Mixture, settings: "MixtureDiscoverer") 
         likelihood += float(np.sum(largest + np.log(total), dtype=np.float64))
         sums += shares @ block
         _add_by_label(labels, shares, codes)
-    return _Sums(features=sums, labels=labels, log_likelihood=likelihood / len(material))
+    return sums, labels, likelihood / len(material)
 
 
-def _sums_of_parts(material: Material, parts: IntArray, n_components: int) -> _Sums:
+def _sums_of_parts(
+    material: Material, parts: IntArray, n_components: int
+) -> tuple[DoubleArray, DoubleArray]:
     sums = np.zeros((n_components, material.features.shape[1]))
     labels = np.zeros((n_components, material.n_labels))
     numbers = np.arange(n_components)[:, None]
@@ -269,7 +270,7 @@ def _sums_of_parts(material: Material, parts: IntArray, n_components: int) -> _S
         shares = (parts[None, start : start + FIT_CHUNK_ROWS] == numbers).astype(np.float32)
         sums += shares @ block
         _add_by_label(labels, shares, codes)
-    return _Sums(features=sums, labels=labels)
+    return sums, labels
 
 
 def _add_by_label(labels: DoubleArray, shares: FloatArray, codes: IntArray) -> None:
@@ -278,27 +279,27 @@ def _add_by_label(labels: DoubleArray, shares: FloatArray, codes: IntArray) -> N
     labels[:, codes[starts]] += np.add.reduceat(shares, starts, axis=1)
 
 
-def _maximise(sums: _Sums, settings: "MixtureDiscoverer", material: Material) -> Mixture:
+def _maximise(
+    material: Material, settings: "MixtureDiscoverer", features: DoubleArray, labels: DoubleArray
+) -> Mixture:
     """Return the mixture that fits best to sums of samples, drawn towards the shares in all of the material."""
     n_dimensions = material.n_dimensions
-    counts = sums.features[:, -1:] + EMPTY
-    means = sums.features[:, :n_dimensions] / counts
+    counts = features[:, -1:] + EMPTY
+    means = features[:, :n_dimensions] / counts
     variances = np.maximum(
-        sums.features[:, n_dimensions : 2 * n_dimensions] / counts - np.square(means), 0.0
+        features[:, n_dimensions : 2 * n_dimensions] / counts - np.square(means), 0.0
     )
     within = (counts * variances).sum(axis=0) / counts.sum()
     prior = settings.variance_prior
     variances = (counts * variances + prior * within) / (counts + prior) + settings.regularisation
-    said = sums.features[:, 2 * n_dimensions : -1]
+    said = features[:, 2 * n_dimensions : -1]
     return Mixture(
         means=means,
         variances=variances,
         log_weights=np.log(counts[:, 0] / counts.sum()),
-        label_profiles=(sums.labels + PROFILE_PRIOR * material.label_shares)
-        / (counts + PROFILE_PRIOR),
+        label_profiles=(labels + PROFILE_PRIOR * material.label_shares) / (counts + PROFILE_PRIOR),
         prediction_profiles=(said + PROFILE_PRIOR * material.mean_predictions)
         / (counts + PROFILE_PRIOR),
-        log_likelihood=sums.log_likelihood,
     )
 
 
