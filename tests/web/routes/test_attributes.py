@@ -1,7 +1,3 @@
-from starlette.testclient import TestClient
-
-from weakspot.web.application import create_app
-
 MERGE = {
     "kind": "merge values",
     "attribute": "colour",
@@ -21,15 +17,6 @@ def _values(client, attribute, **query):
         one for one in _view(client, **query)["attributes"] if one["attribute_id"] == attribute
     ]
     return {value["title"]: value["failures"]["total"] for value in found["values"]}
-
-
-def test_attributes__nobody_came_in__refused(parts):
-    stranger = TestClient(create_app(parts), base_url="http://127.0.0.1:8765")
-    assert stranger.get("/api/attributes").status_code == 401
-    assert stranger.post("/api/attributes/edits", json={"version": 0, **MERGE}).status_code in (
-        401,
-        403,
-    )
 
 
 def test_attributes__whole_way__histograms_edit_combinations_samples_proof(owner):
@@ -75,22 +62,13 @@ def test_edits__old_version__409_and_nothing_changes(owner):
     assert "size" in {one["attribute_id"] for one in _view(owner)["attributes"]}
 
 
-def test_edits__undo__as_before(owner):
-    before = _values(owner, "colour")
-    owner.post("/api/attributes/edits", json={"version": 0, **MERGE})
-    assert (
-        owner.post(
-            "/api/attributes/edits", json={"version": 1, "kind": "undo", "target": 1}
-        ).status_code
-        == 200
-    )
-    assert _values(owner, "colour") == before
-
-
 def test_proposals__built_in_name__values_with_phrases(owner):
     found = owner.post("/api/attributes/proposals", json={"name": "weather"})
     assert {"sunny", "rainy"} <= {value["title"] for value in found.json()["values"]}
-    assert owner.post("/api/attributes/proposals", json={"name": "shoe brand"}).status_code == 424
+    assert all(len(value["phrases"]) >= 2 for value in found.json()["values"])
+    refused = owner.post("/api/attributes/proposals", json={"name": "shoe brand"})
+    assert refused.status_code == 424
+    assert "Give the values yourself" in refused.json()["fix"]
 
 
 ODD = ("", "no such", "\x00", "\u202e", "x" * 4000, "'; drop", "../../etc")

@@ -2,26 +2,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from weakspot.discover.error_score import score_at
-from weakspot.web.application import create_app
 from weakspot.web.services.view import FLOAT32, INT32, UINT8, unpack
 
 TITLE = "disc"
-
-
-@pytest.fixture
-def study(owner) -> str:
-    return owner.post("/api/studies", json={"title": "Discs", "classes": [TITLE]}).json()[
-        "study_id"
-    ]
-
-
-@pytest.fixture
-def annotator(parts, owner, study) -> TestClient:
-    made = owner.post(f"/api/studies/{study}/invites", json={"role": "annotator"}).json()
-    client = TestClient(create_app(parts), base_url="http://127.0.0.1:8765")
-    answer = client.post("/api/session", json={"invite": made["token"], "name": "Ann"})
-    client.headers["X-CSRF-Token"] = answer.json()["csrf_token"]
-    return client
 
 
 def _said(phrase: object = "green", **more: object) -> dict[str, object]:
@@ -62,24 +45,16 @@ def test_class_view__from_images_to_a_slice__keeps_one_story(owner, parts):
     assert accepted["slice_id"] in {one.slice_id for one in parts.workspace.record().slices}
 
 
-def test_suggestions__class__are_words_with_scores(owner):
-    found = owner.get("/api/classes/suggestions", params={"title": TITLE}).json()
-    assert 1 <= len(found["words"]) <= 10
-
-
 def test_class__unknown__is_refused(owner):
     for title in ("no such class", "", "a\x00b", "x" * 2000, "../etc"):
-        for place in ("samples", "suggestions"):
-            assert owner.get(f"/api/classes/{place}", params={"title": title}).status_code == 422, (
-                title
+        asked = [(one, {"params": {"title": title}}) for one in ("samples", "suggestions")]
+        body = {"title": title, "phrase": "green"}
+        asked += [(one, {"json": body}) for one in ("phrase", "check", "accept")]
+        for place, sent in asked:
+            answer = owner.request(
+                "POST" if "json" in sent else "GET", f"/api/classes/{place}", **sent
             )
-        for place in ("phrase", "check", "accept"):
-            assert (
-                owner.post(
-                    f"/api/classes/{place}", json={"title": title, "phrase": "green"}
-                ).status_code
-                == 422
-            ), title
+            assert answer.status_code == 422, (place, title)
 
 
 def test_phrase__cannot_be_a_phrase__is_refused(owner):
@@ -108,40 +83,19 @@ def test_phrase__any_words__are_scored(owner):
 def test_samples__stretch_beyond_the_end__is_empty(owner):
     found = owner.get("/api/classes/samples", params={"title": TITLE, "offset": 10**9}).json()
     assert len(unpack(found["rows"], INT32)) == 0
-    assert (
-        owner.get("/api/classes/samples", params={"title": TITLE, "offset": -1}).status_code == 422
-    )
+    answer = owner.get("/api/classes/samples", params={"title": TITLE, "offset": -1})
+    assert answer.status_code == 422
 
 
-def test_annotator__own_study__works_and_nothing_else(annotator, study):
+def test_annotator__own_study__works_and_nothing_else(annotator, disc_study):
+    asked = [{"title": TITLE}, {"title": TITLE, "study": disc_study}]
+    asked.append({"title": "star", "study": disc_study})
+    seen = [annotator.get("/api/classes/samples", params=one).status_code for one in asked]
+    assert seen == [403, 200, 404]
     assert annotator.get("/api/classes").status_code == 403
-    assert annotator.get("/api/classes/samples", params={"title": TITLE}).status_code == 403
-    assert (
-        annotator.get("/api/classes/samples", params={"title": TITLE, "study": study}).status_code
-        == 200
-    )
-    assert (
-        annotator.get("/api/classes/samples", params={"title": "star", "study": study}).status_code
-        == 404
-    )
-    assert annotator.post("/api/classes/phrase", json=_said(study="another")).status_code in (
-        403,
-        404,
-    )
-    assert (
-        annotator.post(
-            "/api/classes/phrase", json=_said(study=study, is_submitted=True)
-        ).status_code
-        == 200
-    )
-    assert annotator.post("/api/classes/accept", json=_said(study=study)).status_code == 200
-    kept = annotator.get("/api/classes/history", params={"title": TITLE, "study": study}).json()[
-        "phrases"
-    ]
+    said = [_said(study="another"), _said(study=disc_study, is_submitted=True)]
+    heard = [annotator.post("/api/classes/phrase", json=one).status_code for one in said]
+    assert heard in ([403, 200], [404, 200])
+    assert annotator.post("/api/classes/accept", json=_said(study=disc_study)).status_code == 200
+    kept = annotator.get("/api/classes/history", params=asked[1]).json()["phrases"]
     assert [(one["phrase"], one["by"]) for one in kept] == [("green", "Ann")]
-
-
-def test_nobody__without_session__is_refused(parts):
-    stranger = TestClient(create_app(parts), base_url="http://127.0.0.1:8765")
-    assert stranger.get("/api/classes").status_code == 401
-    assert stranger.post("/api/classes/phrase", json=_said()).status_code in (401, 403)

@@ -14,9 +14,7 @@ from weakspot.core.dataset import Split
 from weakspot.project.project import Project
 from weakspot.web.application import create_app
 from weakspot.web.auth.middleware import MAX_UPLOAD
-from weakspot.web.server_parts import ServerParts
 from weakspot.web.services.workspace import Workspace
-from weakspot.web.state.store import StateStore
 
 
 @pytest.fixture
@@ -28,17 +26,6 @@ def tables(parts) -> str:
 def row(parts) -> int:
     """A row that people may look at."""
     return int(parts.workspace.discovery.rows[0])
-
-
-@pytest.fixture
-def annotator(parts, owner) -> TestClient:
-    study = owner.post("/api/studies", json={"title": "Discs", "classes": ["disc"]}).json()[
-        "study_id"
-    ]
-    made = owner.post(f"/api/studies/{study}/invites", json={"role": "annotator"}).json()
-    client = TestClient(create_app(parts), base_url="http://127.0.0.1:8765")
-    client.post("/api/session", json={"invite": made["token"], "name": "Ann"})
-    return client
 
 
 def test_image__row__is_a_jpeg_that_the_browser_keeps(owner, row, tables):
@@ -54,26 +41,30 @@ def test_image__row__is_a_jpeg_that_the_browser_keeps(owner, row, tables):
     assert (again.status_code, again.content) == (304, b"")
 
 
-def test_image__no_such_row__is_not_found(owner, tables):
-    for row in ("900", "999999999999", "9007199254740992"):
-        assert owner.get(f"/api/images/{row}", params={"tables": tables}).status_code == 404, row
-        assert owner.get(f"/api/samples/{row}", params={"tables": tables}).status_code == 404, row
+def _statuses(client, tables, rows, *places):
+    """Ask for what places tell of rows."""
+    asked = [f"/api/{place.format(row)}" for row in rows for place in places]
+    return [client.get(path, params={"tables": tables}).status_code for path in asked]
+
+
+def test_image__not_there_or_of_the_confirmation_half_or_test_split__is_not_found(
+    owner, parts, tables
+):
+    dataset = parts.workspace.samples.dataset
+    hidden = [int(parts.workspace.confirmation.rows[0]), *dataset.rows_of(Split.TEST)[:1].tolist()]
+    rows = ("900", "999999999999", "9007199254740992", *hidden)
+    assert set(_statuses(owner, tables, rows, "images/{}", "samples/{}")) == {404}
 
 
 def test_image__no_row_number__is_refused(owner, tables):
-    for row in ("-1", "x", "1.5", "9" * 40, "%00", "..%2f..%2fetc%2fpasswd"):
-        assert owner.get(f"/api/images/{row}", params={"tables": tables}).status_code in (
-            404,
-            422,
-        ), row
+    rows = ("-1", "x", "1.5", "9" * 40, "%00", "..%2f..%2fetc%2fpasswd")
+    assert set(_statuses(owner, tables, rows, "images/{}")) <= {404, 422}
 
 
 def test_image__side_out_of_bounds__is_refused(owner, row, tables):
     for side in ("0", "63", "513", "x", "1e9"):
-        assert (
-            owner.get(f"/api/images/{row}", params={"tables": tables, "side": side}).status_code
-            == 422
-        ), side
+        answer = owner.get(f"/api/images/{row}", params={"tables": tables, "side": side})
+        assert answer.status_code == 422, side
 
 
 def test_image__other_tables__is_not_found(owner):
@@ -83,21 +74,15 @@ def test_image__other_tables__is_not_found(owner):
 
 def test_image__file_gone__is_not_found(owner, row, tables, monkeypatch):
     monkeypatch.setattr("weakspot.data.images.read_location", lambda location: b"no image")
-    assert (
-        owner.get(f"/api/images/{row}", params={"tables": tables, "side": 320}).status_code == 404
-    )
+    assert _statuses(owner, tables, [row], "images/{}") == [404]
 
 
 def test_image__annotator__sees_their_classes_on_the_discovery_half_only(annotator, parts, tables):
     workspace = parts.workspace
     own, other = (int(workspace.problems[title].rows[0]) for title in ("disc", "star"))
     hidden = int(workspace.confirmation.rows[0])
-    for place in ("images", "samples"):
-        statuses = [
-            annotator.get(f"/api/{place}/{row}", params={"tables": tables}).status_code
-            for row in (own, other, hidden)
-        ]
-        assert statuses == [200, 404, 404]
+    for place in ("images/{}", "samples/{}"):
+        assert _statuses(annotator, tables, [own, other, hidden], place) == [200, 404, 404]
     assert annotator.get(f"/api/samples/{own}", params={"tables": tables}).json()["slices"] == []
 
 
@@ -111,38 +96,17 @@ def test_original__rows_that_people_may_look_at__and_no_others(owner, annotator,
     workspace = parts.workspace
     own, other = (int(workspace.problems[title].rows[0]) for title in ("disc", "star"))
     hidden = int(workspace.confirmation.rows[0])
-    ids = workspace.samples.dataset.sample_ids(np.array([own, other, hidden]))
-
-    def statuses(client, *, by_id: bool):
-        places = [f"/api/sample-ids/{one}" for one in ids]
-        if not by_id:
-            places = [f"/api/images/{row}/original" for row in (own, other, hidden)]
-        return [client.get(place, params={"tables": tables}).status_code for place in places]
-
-    for by_id in (False, True):
-        assert statuses(owner, by_id=by_id) == [200, 200, 404]
-        assert statuses(annotator, by_id=by_id) == [200, 404, 404]
-    for place in ("file", "nearest"):
-        assert (
-            owner.get(f"/api/samples/{hidden}/{place}", params={"tables": tables}).status_code
-            == 404
-        )
-        assert (
-            annotator.get(f"/api/samples/{own}/{place}", params={"tables": tables}).status_code
-            == 403
-        )
+    rows = [own, other, hidden]
+    ids = workspace.samples.dataset.sample_ids(np.array(rows))
+    for place, asked in (("images/{}/original", rows), ("sample-ids/{}", ids)):
+        assert _statuses(owner, tables, asked, place) == [200, 200, 404]
+        assert _statuses(annotator, tables, asked, place) == [200, 404, 404]
+    told = "samples/{}/file", "samples/{}/nearest"
+    assert _statuses(owner, tables, [hidden], *told) == [404, 404]
+    assert _statuses(annotator, tables, [own], *told) == [403, 403]
     for place in ("images", "image-choices", "image-list"):
         assert annotator.get(f"/api/{place}").status_code == 403
         assert owner.get(f"/api/{place}").status_code == 200
-
-
-def test_image__confirmation_half_and_test_split__shown_to_nobody(owner, parts, tables):
-    dataset = parts.workspace.samples.dataset
-    hidden = [int(parts.workspace.confirmation.rows[0]), *dataset.rows_of(Split.TEST)[:1].tolist()]
-    for row in hidden:
-        for place in ("images", "samples"):
-            found = owner.get(f"/api/{place}/{row}", params={"tables": tables})
-            assert found.status_code == 404, (row, place)
 
 
 def test_original__wider_than_a_jpeg_can_be__is_shown(owner, parts, tables):
@@ -179,22 +143,6 @@ def test_images__members_of_a_slice__as_its_page_shows_them(owner, parts):
     assert lines.text.splitlines()[1].startswith("pictures/validation/disc/")
 
 
-def test_image__nobody__is_refused(parts, tables):
-    stranger = TestClient(create_app(parts), base_url="http://127.0.0.1:8765")
-    assert stranger.get("/api/images/3", params={"tables": tables}).status_code == 401
-
-
-@pytest.fixture(scope="module")
-def shared_owner(planted_folder, tmp_path_factory):
-    """The owner of a server that no test changes."""
-    state = StateStore.beside(tmp_path_factory.mktemp("state"))
-    parts = ServerParts(
-        workspace=Workspace(Project.open(planted_folder)), state=state, jobs=None, owner_token=TOKEN
-    )
-    yield entered(TestClient(create_app(parts), base_url="http://127.0.0.1:8765"), TOKEN)
-    state.close()
-
-
 @pytest.fixture(scope="module")
 def planted_image(planted_folder) -> bytes:
     return next(path for path in sorted(planted_folder.rglob("*.png"))).read_bytes()
@@ -208,28 +156,23 @@ def _cut_off() -> bytes:
 
 def _huge_png() -> bytes:
     def chunk(name: bytes, data: bytes) -> bytes:
-        return (
-            struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
-        )
+        checked = struct.pack(">I", zlib.crc32(name + data))
+        return struct.pack(">I", len(data)) + name + data + checked
 
     header = struct.pack(">IIBBBBB", 2**30, 2**30, 8, 2, 0, 0, 0)
-    return (
-        b"\x89PNG\r\n\x1a\n"
-        + chunk(b"IHDR", header)
-        + chunk(b"IDAT", zlib.compress(bytes(100)))
-        + chunk(b"IEND", b"")
-    )
+    parts = (b"IHDR", header), (b"IDAT", zlib.compress(bytes(100))), (b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + b"".join(chunk(*part) for part in parts)
 
 
 def _send(client, data, name="image.png"):
     return client.post("/api/uploads/image", files={"file": (name, data, "image/png")})
 
 
-def test_upload__sample_of_the_project__is_recognised(shared_owner, planted_folder):
+def test_upload__sample_of_the_project__is_recognised(reader, planted_folder):
     workspace = Workspace(Project.open(planted_folder))
     row = int(workspace.discovery.rows[5])
     place = workspace.samples.dataset.locations(workspace.discovery.rows[5:6])[0]
-    answer = _send(shared_owner, Path(place).read_bytes())
+    answer = _send(reader, Path(place).read_bytes())
     assert answer.status_code == 200, answer.text
     found = answer.json()
     dataset = workspace.samples.dataset
@@ -257,26 +200,26 @@ def test_upload__sample_of_the_project__is_recognised(shared_owner, planted_fold
     ],
     ids=["empty", "text", "svg", "cut off", "huge", "page", "document"],
 )
-def test_upload__no_image__said_and_the_server_lives(shared_owner, planted_image, data, said):
-    answer = _send(shared_owner, data)
+def test_upload__no_image__said_and_the_server_lives(reader, planted_image, data, said):
+    answer = _send(reader, data)
     assert answer.status_code == 422, answer.text
     assert said in answer.json()["given"]
-    assert _send(shared_owner, planted_image).status_code == 200
+    assert _send(reader, planted_image).status_code == 200
 
 
-def test_upload__name_of_a_path__means_nothing(shared_owner, planted_image, planted_folder):
+def test_upload__name_of_a_path__means_nothing(reader, planted_image, planted_folder):
     before = sorted(planted_folder.rglob("*"))
-    assert _send(shared_owner, planted_image, name="../../etc/passwd").status_code == 200
+    assert _send(reader, planted_image, name="../../etc/passwd").status_code == 200
     assert sorted(planted_folder.rglob("*")) == before
 
 
-def test_upload__too_large__refused(shared_owner):
-    answer = _send(shared_owner, bytes(MAX_UPLOAD))
+def test_upload__too_large__refused(reader):
+    answer = _send(reader, bytes(MAX_UPLOAD))
     assert answer.status_code == 413
 
 
-def test_upload__nothing_in_it__said(shared_owner):
-    assert shared_owner.post("/api/uploads/image").status_code == 422
+def test_upload__nothing_in_it__said(reader):
+    assert reader.post("/api/uploads/image").status_code == 422
 
 
 def test_upload__no_classifier__said(parts, monkeypatch, planted_image):
@@ -296,6 +239,4 @@ def test_heat_and_repairs__only_of_what_may_be_looked_at(owner, parts):
     assert owner.get(f"/api/samples/{row}/repairs", params={"tables": tables}).json() == {
         "repairs": []
     }
-    for route in ("heat", "repairs"):
-        address = f"/api/samples/{hidden}/{route}"
-        assert owner.get(address, params={"tables": tables}).status_code == 404
+    assert _statuses(owner, tables, [hidden], "samples/{}/heat", "samples/{}/repairs") == [404, 404]

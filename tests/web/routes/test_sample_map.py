@@ -17,22 +17,19 @@ def test_map__owner__points_without_the_confirmation_half(owner, parts):
     assert not owner.get("/api/map", params={"layout": "umap"}).json()["is_ready"]
 
 
-def test_map__nobody_came_in__refused(owner):
-    owner.cookies.clear()
-    assert owner.get("/api/map").status_code == 401
-    assert owner.get("/api/map/colours", params={"by": "result"}).status_code == 401
-
-
-def test_colours__everything_listed__can_be_asked_for(owner):
-    listed = owner.get("/api/map/colourings").json()["colourings"]
-    for choice in listed:
-        answer = owner.get("/api/map/colours", params={"by": choice["by"]})
-        assert answer.status_code == 200, answer.text
-        assert answer.json()["title"]
-
-
 def test_map__what_cannot_be__refused_with_words(owner):
-    for by in ("none", "column:none", "slice:\x00", "phrase: ", "attribute:none", "x" * 2000, ""):
+    for by in (
+        "none",
+        "column:none",
+        "slice:\x00",
+        "depth:none",
+        "label:none",
+        "phrase: ",
+        "phrase:",
+        "attribute:none",
+        "x" * 2000,
+        "",
+    ):
         answer = owner.get("/api/map/colours", params={"by": by})
         assert (answer.status_code, bool(answer.json()["what"])) == (422, True), by
     for layout in ("", "tsne", "\x00"):

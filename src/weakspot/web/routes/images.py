@@ -3,7 +3,7 @@
 import threading
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Path, Query, Response, UploadFile
+from fastapi import APIRouter, Depends, Header, Path, Query, Response, UploadFile
 from fastapi.responses import StreamingResponse
 
 from weakspot.core.errors import DataError
@@ -77,11 +77,45 @@ Row = Annotated[int, Path(ge=0, le=MAX_ROW)]
 Tables = Annotated[str, Query(max_length=200, description="what the row number belongs to")]
 
 
+def _refuse_unseen(parts: ServerParts, person: Person, row: int) -> None:
+    """Nobody looks at the confirmation half or the test split, and annotators only at samples of their study."""
+    if person.role is Role.ANNOTATOR:
+        _refuse_strangers(parts, person, row)
+    elif not is_visible(parts.workspace, row):
+        raise RefusedError(
+            404,
+            NO_SAMPLE,
+            fix="Images of the confirmation half and of the test split are shown to nobody.",
+        )
+
+
+def _refuse_strangers(parts: ServerParts, person: Person, row: int) -> None:
+    """Annotators see samples of their study's classes, on the half that people may look at."""
+    for title in titles_of_row(parts.workspace, row):
+        try:
+            require_class(parts.state, person, person.study_id, title)
+        except RefusedError:
+            continue
+        return
+    raise RefusedError(404, NO_SAMPLE)
+
+
+def _seen(row: Row, tables: Tables, person: Anyone, parts: Parts) -> int:
+    if tables != parts.workspace.tables_key:
+        raise RefusedError(
+            404, "The samples have changed since this page was loaded.", fix="Load the page again."
+        )
+    _refuse_unseen(parts, person, row)
+    return row
+
+
+SeenRow = Annotated[int, Depends(_seen)]
+"""A row of the present tables that the person may look at."""
+
+
 @router.get("/images/{row}", response_class=Response, responses=JPEG)
 def image(
-    row: Row,
-    tables: Tables,
-    person: Anyone,
+    row: SeenRow,
     parts: Parts,
     side: Annotated[
         int, Query(ge=SIDES[0], le=SIDES[-1], description="longest side in pixels, at least")
@@ -89,8 +123,6 @@ def image(
     if_none_match: Annotated[str | None, Header(max_length=1000)] = None,
 ) -> Response:
     """Return a small image of a sample."""
-    _refuse_other_tables(parts, tables)
-    _refuse_unseen(parts, person, row)
     found = thumbnail(parts.workspace, row, side=side)
     if found is None:
         raise RefusedError(404, "The sample has no image that can be read.")
@@ -99,9 +131,7 @@ def image(
 
 @router.get("/images/{row}/original", response_class=Response, responses=ANY_IMAGE)
 def original_image(
-    row: Row,
-    tables: Tables,
-    person: Anyone,
+    row: SeenRow,
     parts: Parts,
     side: Annotated[
         int | None,
@@ -110,8 +140,6 @@ def original_image(
     if_none_match: Annotated[str | None, Header(max_length=1000)] = None,
 ) -> Response:
     """Return the image of a sample upright and in its own size, or scaled down."""
-    _refuse_other_tables(parts, tables)
-    _refuse_unseen(parts, person, row)
     found = original(parts.workspace, row, side=side)
     if found is None:
         raise RefusedError(404, "The sample has no image that can be read.")
@@ -155,26 +183,20 @@ def sample_by_id(
 
 
 @router.get("/samples/{row}/file")
-def file_of_sample(row: Row, tables: Tables, person: Owner, parts: Parts) -> SampleFile:
+def file_of_sample(_person: Owner, row: SeenRow, parts: Parts) -> SampleFile:
     """Return where the image of a sample is."""
-    _refuse_other_tables(parts, tables)
-    _refuse_unseen(parts, person, row)
     return sample_file(parts.workspace, row)
 
 
 @router.get("/samples/{row}/nearest")
-def nearest(row: Row, tables: Tables, person: ProjectReader, parts: Parts) -> NearestImages:
+def nearest(_person: ProjectReader, row: SeenRow, parts: Parts) -> NearestImages:
     """Return the images that look most like a sample, right and wrong ones."""
-    _refuse_other_tables(parts, tables)
-    _refuse_unseen(parts, person, row)
     return nearest_images(parts.workspace, row)
 
 
 @router.get("/samples/{row}/heat")
-def heat(row: Row, tables: Tables, person: ProjectReader, parts: Parts) -> HeatView:
+def heat(_person: ProjectReader, row: SeenRow, parts: Parts) -> HeatView:
     """Go on with the heat map of a sample for a moment; ask again until all patches are done."""
-    _refuse_other_tables(parts, tables)
-    _refuse_unseen(parts, person, row)
     found = heat_map(parts.workspace, row)
     if found is None:
         raise RefusedError(404, "The sample has no image that can be read.")
@@ -183,19 +205,15 @@ def heat(row: Row, tables: Tables, person: ProjectReader, parts: Parts) -> HeatV
 
 @router.get("/samples/{row}/repairs")
 def repairs(
-    row: Row, tables: Tables, person: ProjectReader, parts: Parts
+    _person: ProjectReader, row: SeenRow, parts: Parts
 ) -> dict[str, list[RepairOnSample]]:
     """Return what each repair of the newest run changed for a sample."""
-    _refuse_other_tables(parts, tables)
-    _refuse_unseen(parts, person, row)
     return {"repairs": repairs_on_sample(parts.workspace, row)}
 
 
 @router.get("/samples/{row}")
-def sample(row: Row, tables: Tables, person: Anyone, parts: Parts) -> SampleFacts:
+def sample(row: SeenRow, person: Anyone, parts: Parts) -> SampleFacts:
     """Return what is known of a sample."""
-    _refuse_other_tables(parts, tables)
-    _refuse_unseen(parts, person, row)
     return _facts(parts, person, row)
 
 
@@ -217,36 +235,6 @@ def _cached(image: EncodedImage, known: str | None) -> Response:
     if known is not None and quoted in known:
         return Response(status_code=304, headers=headers)
     return Response(content=image.data, media_type=image.media_type, headers=headers)
-
-
-def _refuse_other_tables(parts: ServerParts, tables: str) -> None:
-    if tables != parts.workspace.tables_key:
-        raise RefusedError(
-            404, "The samples have changed since this page was loaded.", fix="Load the page again."
-        )
-
-
-def _refuse_unseen(parts: ServerParts, person: Person, row: int) -> None:
-    """Nobody looks at the confirmation half or the test split, and annotators only at samples of their study."""
-    if person.role is Role.ANNOTATOR:
-        _refuse_strangers(parts, person, row)
-    elif not is_visible(parts.workspace, row):
-        raise RefusedError(
-            404,
-            NO_SAMPLE,
-            fix="Images of the confirmation half and of the test split are shown to nobody.",
-        )
-
-
-def _refuse_strangers(parts: ServerParts, person: Person, row: int) -> None:
-    """Annotators see samples of their study's classes, on the half that people may look at."""
-    for title in titles_of_row(parts.workspace, row):
-        try:
-            require_class(parts.state, person, person.study_id, title)
-        except RefusedError:
-            continue
-        return
-    raise RefusedError(404, NO_SAMPLE)
 
 
 PATIENCE_SECONDS = 20.0

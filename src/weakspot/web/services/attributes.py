@@ -1,8 +1,8 @@
 """Attributes: their values as numbers and as pages show them, and edits, which are written down and can be undone."""
 
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -48,8 +48,8 @@ from weakspot.words.editing import (
 )
 from weakspot.words.representatives import MAX_SAMPLE
 
+MAX_CODED = 64
 AttributeState = Literal["assigned", "waiting", "left out"]
-CACHE = "attribute columns"
 EVERYONE = "predictions of the discovery half"
 
 
@@ -130,7 +130,16 @@ class CodedAttributes:
 
 
 def coded_attributes(workspace: Workspace) -> CodedAttributes:
-    return workspace.once(CACHE, _Cache).current(workspace)
+    project, samples = workspace.project, workspace.samples
+    given = samples, workspace.prepared.assistants, project.settings, project.store
+    mark = attributes_mark(*given)
+
+    def encode() -> CodedAttributes:
+        assigned = assigned_editions(*given)
+        editions = assigned or unassigned_editions(samples, project.store)
+        return _encode(workspace, mark, editions, is_assigned=assigned is not None)
+
+    return workspace.recent("attributes", mark, encode, most=1)
 
 
 def predictions_of(workspace: Workspace, title: str | None) -> ClassProblem:
@@ -162,62 +171,34 @@ def _everyone(workspace: Workspace) -> ClassProblem:
     )
 
 
-class _Cache:
-    """The newest attributes, and the codes of columns, which never change what they hold."""
-
-    def __init__(self) -> None:
-        self._guard = threading.Lock()
-        self._newest: CodedAttributes | None = None
-        self._codes: dict[tuple[str, str], AnyArray] = {}
-
-    def current(self, workspace: Workspace) -> CodedAttributes:
-        given = (
-            workspace.samples,
-            workspace.prepared.assistants,
-            workspace.project.settings,
-            workspace.project.store,
-        )
-        mark = attributes_mark(*given)
-        with self._guard:
-            if self._newest is None or self._newest.mark != mark:
-                assigned = assigned_editions(*given)
-                editions = assigned or unassigned_editions(
-                    workspace.samples, workspace.project.store
-                )
-                self._newest = self._encode(mark, editions, is_assigned=assigned is not None)
-            return self._newest
-
-    def _encode(self, mark: str, editions: Editions, *, is_assigned: bool) -> CodedAttributes:
-        coded, assignment = [], " ".join(mark.split(" ")[:2])
-        kept: dict[tuple[str, str], AnyArray] = {}
-        for attribute in editions.now[0]:
-            is_known, why, assigned = editions.state(attribute)
-            codes = None
-            if is_known:
-                place = (assignment, attribute.column)
-                codes = kept[place] = (
-                    self._codes[place] if place in self._codes else _codes(editions, attribute)
-                )
-            state: AttributeState = "assigned" if is_known else "left out" if why else "waiting"
-            coded.append(
-                CodedAttribute(
-                    edited=attribute,
-                    record=attribute.record(None, assigned),
-                    state=state,
-                    note=why,
-                    codes=codes,
-                )
+def _encode(
+    workspace: Workspace, mark: str, editions: Editions, *, is_assigned: bool
+) -> CodedAttributes:
+    coded, assignment = [], " ".join(mark.split(" ")[:2])
+    for attribute in editions.now[0]:
+        is_known, why, assigned = editions.state(attribute)
+        # A column never changes what it holds.
+        key, read = (assignment, attribute.column), partial(_codes, editions, attribute)
+        state: AttributeState = "assigned" if is_known else "left out" if why else "waiting"
+        coded.append(
+            CodedAttribute(
+                edited=attribute,
+                record=attribute.record(None, assigned),
+                state=state,
+                note=why,
+                codes=workspace.recent("attribute codes", key, read, most=MAX_CODED)
+                if is_known
+                else None,
             )
-        self._codes = kept
-        notes = (*editions.base.book.notes, *editions.now[1].values())
-        return CodedAttributes(
-            mark=mark,
-            is_assigned=is_assigned,
-            log=editions.log,
-            book=editions.base.book,
-            attributes=tuple(coded),
-            notes=notes,
         )
+    return CodedAttributes(
+        mark=mark,
+        is_assigned=is_assigned,
+        log=editions.log,
+        book=editions.base.book,
+        attributes=tuple(coded),
+        notes=(*editions.base.book.notes, *editions.now[1].values()),
+    )
 
 
 def _codes(editions: Editions, attribute: EditedAttribute) -> AnyArray:

@@ -7,7 +7,6 @@ from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cached_property
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -159,7 +158,7 @@ class Workspace:
         self._columns = threading.RLock()
         self._words = threading.Lock()
         self._writing = threading.RLock()
-        self._views: dict[str, _Prepared] = {}
+        self._views: dict[str, _Made] = {}
 
     def adopt(self, project: Project) -> None:
         """Show another project from now on: the one that a person has just set up."""
@@ -174,7 +173,7 @@ class Workspace:
     @property
     def prepared(self) -> Prepared:
         """Return samples and models; the first call may take long."""
-        return self._current.prepared
+        return self.once("prepared", self.project.prepared)
 
     @property
     def samples(self) -> SampleSet:
@@ -210,27 +209,36 @@ class Workspace:
     @property
     def discovery(self) -> SampleSet:
         """Return the half that people may look at and choose thresholds on."""
-        return self._current.halves[0]
+        return self._halves[0]
 
     @property
     def confirmation(self) -> SampleSet:
         """Return the half that is only asked, and every question to it counts."""
-        return self._current.halves[1]
+        return self._halves[1]
+
+    @property
+    def _halves(self) -> tuple[SampleSet, SampleSet]:
+        return self.once(
+            "halves", lambda: self.prepared.halves(self.project.settings, self.criterion)[0]
+        )
 
     @property
     def discovery_use(self) -> DataUse:
         """Return what a slice says that was found on the discovery half; a hash over all ids, made once."""
-        return self._current.discovery_use
+        return self.once("discovery use", lambda: DataUse.of(self.discovery))
 
     @property
     def confirmation_digest(self) -> str:
         """Return which samples the confirmation half holds."""
-        return self._current.confirmation_digest
+        return self.once("confirmation digest", self.confirmation.digest)
 
     @property
     def ledger(self) -> Ledger:
         """Return what the evaluation samples were asked so far, and what is left."""
-        return self._current.ledger
+        project = self.project
+        return self.once(
+            "ledger", lambda: open_ledger(project.store, self.samples, project.settings)
+        )
 
     def asked(self) -> list[str]:
         """Return in plain words what was asked so far and what is left to spend."""
@@ -240,7 +248,11 @@ class Workspace:
     @property
     def problems(self) -> dict[str, ClassProblem]:
         """Return the classes of the discovery half by title."""
-        return self._current.problems
+        return self.once("problems", self._problems)
+
+    def _problems(self) -> dict[str, ClassProblem]:
+        found = class_problems(self.discovery.dataset, self.discovery.rows, self.criterion)
+        return {problem.title: problem for problem in found}
 
     def problem(self, title: str) -> ClassProblem:
         """Return a class of the discovery half.
@@ -259,7 +271,13 @@ class Workspace:
 
     def class_embeddings(self, title: str) -> tuple[ClassProblem, FloatArray]:
         """Return the samples of a class on the discovery half that have embeddings, and their unit vectors [n, d]."""
-        return self._current.class_embeddings(self.problem(title))
+        problem = self.problem(title)
+
+        def read() -> tuple[ClassProblem, FloatArray]:
+            known, raw = with_embeddings(self.discovery, problem, CLIP)
+            return known, unit_rows(raw)
+
+        return self.once(f"embeddings {title}", read)
 
     def embed_texts(self, phrases: Sequence[str]) -> FloatArray:
         """Return unit vectors [m, d] of phrases as they are; the same phrase is embedded once.
@@ -273,7 +291,7 @@ class Workspace:
                 "The embedder has no text side, so phrases cannot be compared with samples.",
                 fix="weakspot lab align",
             )
-        known = self._current.phrases
+        known = self.once("phrases", dict[str, FloatArray])
         if len(known) > MAX_PHRASES:
             known.clear()
         missing = [phrase for phrase in dict.fromkeys(phrases) if phrase not in known]
@@ -302,11 +320,13 @@ class Workspace:
 
     def once(self, name: str, make: Callable[[], Made]) -> Made:
         """Return something that is made once for the current tables, for example a projection; `make` may be slow."""
-        current = self._current
-        with current.lock_of(name):
-            if name not in current.made:
-                current.made[name] = make()
-            return cast("Made", current.made[name])
+        made = self._made
+        with self._guard:
+            lock = made.locks.setdefault(name, threading.RLock())
+        with lock:
+            if name not in made.things:
+                made.things[name] = make()
+            return cast("Made", made.things[name])
 
     def recent(
         self, name: str, key: Hashable, make: Callable[[], Made], *, most: int = MAX_KEPT
@@ -350,58 +370,20 @@ class Workspace:
         return self.recent(f"{name} of runs", key, lambda: make(runs.load(run_id)), most=most)
 
     @property
-    def _current(self) -> "_Prepared":
+    def _made(self) -> "_Made":
         with self._guard:
             key = self.tables_key
             if key not in self._views:
-                self._views = {key: _Prepared(self.project, self.criterion)}
+                self._views = {key: _Made()}
             return self._views[key]
 
 
-class _Prepared:
-    """Everything that follows from one set of tables."""
+@dataclass(eq=False)
+class _Made:
+    """What follows from one set of tables, by name; whoever makes another thing does not wait for it."""
 
-    def __init__(self, project: Project, criterion: FailureCriterion) -> None:
-        self.project = project
-        self.criterion = criterion
-        self.prepared = project.prepared()
-        self.phrases: dict[str, FloatArray] = {}
-        self.made: dict[str, object] = {}
-        self._guard = threading.Lock()
-        self._locks: dict[str, threading.RLock] = {}
-        self._embeddings: dict[str, tuple[ClassProblem, FloatArray]] = {}
-
-    def lock_of(self, name: str) -> threading.RLock:
-        """Return the lock of one thing that is made once: whoever makes another thing does not wait for it."""
-        with self._guard:
-            return self._locks.setdefault(name, threading.RLock())
-
-    @cached_property
-    def halves(self) -> tuple[SampleSet, SampleSet]:
-        return self.prepared.halves(self.project.settings, self.criterion)[0]
-
-    @cached_property
-    def discovery_use(self) -> DataUse:
-        return DataUse.of(self.halves[0])
-
-    @cached_property
-    def confirmation_digest(self) -> str:
-        return self.halves[1].digest()
-
-    @cached_property
-    def ledger(self) -> Ledger:
-        return open_ledger(self.project.store, self.prepared.samples, self.project.settings)
-
-    @cached_property
-    def problems(self) -> dict[str, ClassProblem]:
-        found = class_problems(self.halves[0].dataset, self.halves[0].rows, self.criterion)
-        return {problem.title: problem for problem in found}
-
-    def class_embeddings(self, problem: ClassProblem) -> tuple[ClassProblem, FloatArray]:
-        if problem.title not in self._embeddings:
-            known, raw = with_embeddings(self.halves[0], problem, CLIP)
-            self._embeddings[problem.title] = known, unit_rows(raw)
-        return self._embeddings[problem.title]
+    things: dict[str, object] = field(default_factory=dict)
+    locks: dict[str, threading.RLock] = field(default_factory=dict)
 
 
 def begin(make: Callable[[], Made]) -> Future[Made]:

@@ -28,18 +28,14 @@ def _words(workspace, name):
 def test_combinations__two_chosen__counts_are_those_of_the_columns(attributed):
     found = combinations(attributed, chosen=["colour", "size"], min_support=5)
     problem = predictions_of(attributed, None)
-    colour, size = (
-        _words(attributed, "colour")[problem.rows],
-        _words(attributed, "size")[problem.rows],
-    )
+    colour, size = (_words(attributed, name)[problem.rows] for name in ("colour", "size"))
     assert found.combinations
     for one in found.combinations:
         inside = (colour == one.values[0].value) & (size == one.values[1].value)
-        assert one.failures == Share.of(int(problem.failed[inside].sum()), int(inside.sum()))
-        assert one.coverage == Share.of(int(problem.failed[inside].sum()), problem.n_failed)
-        assert one.lift == pytest.approx(
-            one.failures.value / (problem.n_failed / len(problem.rows))
-        )
+        n_failed, usual = int(problem.failed[inside].sum()), problem.n_failed / len(problem.rows)
+        assert one.failures == Share.of(n_failed, int(inside.sum()))
+        assert one.coverage == Share.of(n_failed, problem.n_failed)
+        assert one.lift == pytest.approx(one.failures.value / usual)
 
 
 def test_combinations__order__by_the_lower_end_of_the_rate(attributed):
@@ -109,15 +105,13 @@ def test_prove__a_combination__becomes_a_slice_with_a_verdict(attributed):
     record, line = attributed.record(found.run_id), found.line
     assert record.slice_by_id(line.slice_id).method == line.method == "attributes"
     assert "green" in line.title
-    rows = attributed.confirmation.rows
-    dataset = attributed.samples.dataset
-    is_inside = (_words(attributed, "colour")[rows] == "green") & (
-        dataset.labels[rows] == dataset.class_code("disc")
+    rows, dataset = attributed.confirmation.rows, attributed.samples.dataset
+    is_disc = dataset.labels[rows] == dataset.class_code("disc")
+    assert line.inside.total == int(
+        (is_disc & (_words(attributed, "colour")[rows] == "green")).sum()
     )
-    assert line.inside.total == int(is_inside.sum())
-    assert [one.kind for one in record.decisions if one.slice_id == line.slice_id] == [
-        DecisionKind.ACCEPTED
-    ]
+    (decided,) = [one for one in record.decisions if one.slice_id == line.slice_id]
+    assert decided.kind is DecisionKind.ACCEPTED
 
 
 def test_prove__same_values_in_another_order__the_same_slice(attributed):

@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from weakspot.core.errors import DataError, StoreError, UnavailableError
+from weakspot.core.errors import DataError, StoreError
 from weakspot.core.run import no_stage_progress
 from weakspot.core.samples import marked_attributes
 from weakspot.discover.attributes import AttributesDiscoverer
@@ -14,7 +14,6 @@ from weakspot.web.services.attributes import (
     attribute_histograms,
     edit_attributes,
     edits_of,
-    propose_values,
 )
 from weakspot.web.services.combinations import prove_combination
 from weakspot.web.services.workspace import Workspace
@@ -26,23 +25,22 @@ TINT = [
 ]
 
 
+ASSIGNED = "colour (assigned)"
+
+
 def _edit(workspace, kind, **fields):
     version = attribute_histograms(workspace).version
     return edit_attributes(workspace, EditRequest(version=version, kind=kind, **fields), by="Ann")
 
 
 def _attribute(workspace, attribute_id, title=None):
-    return next(
-        one
-        for one in attribute_histograms(workspace, title).attributes
-        if one.attribute_id == attribute_id
-    )
+    listed = attribute_histograms(workspace, title).attributes
+    return next(one for one in listed if one.attribute_id == attribute_id)
 
 
 def _totals(workspace, attribute_id):
-    return {
-        value.title: value.failures.total for value in _attribute(workspace, attribute_id).values
-    }
+    values = _attribute(workspace, attribute_id).values
+    return {value.title: value.failures.total for value in values}
 
 
 def _assign(workspace):
@@ -62,23 +60,12 @@ def test_edit__rename_attribute_and_value__only_names_change(attributed):
 
 
 def test_edit__merge__needs_no_model_and_sums_up(attributed):
-    before = _totals(attributed, "colour (assigned)")
-    result = _edit(
-        attributed,
-        "merge values",
-        attribute="colour (assigned)",
-        values=["red", "orange"],
-        title="warm",
-    )
-    after = _totals(attributed, "colour (assigned)")
-    assert result.waiting == []
-    assert after["warm"] == before["red"] + before["orange"]
-    merged = next(
-        value
-        for value in _attribute(attributed, "colour (assigned)").values
-        if value.title == "warm"
-    )
-    assert merged.merged == ["red", "orange"]
+    before = _totals(attributed, ASSIGNED)
+    meant = {"values": ["red", "orange"], "title": "warm"}
+    assert _edit(attributed, "merge values", attribute=ASSIGNED, **meant).waiting == []
+    assert _totals(attributed, ASSIGNED)["warm"] == before["red"] + before["orange"]
+    values = {value.title: value for value in _attribute(attributed, ASSIGNED).values}
+    assert values["warm"].merged == ["red", "orange"]
 
 
 def test_edit__delete_value_of_own_column__counts_as_unknown(attributed):
@@ -105,23 +92,14 @@ def test_edit__add_move_and_other_phrases__only_what_changed_is_told(attributed)
     first = {path.name: path.stat().st_mtime_ns for path in shelf.iterdir()}
     result = _edit(attributed, "add value", attribute="tint", given=[{"title": "yellowish"}])
     assert result.waiting == ["tint"]
-    assert _edit(
-        attributed, "move value", attribute="colour (assigned)", values=["white"], to="tint"
-    ).waiting == [
-        "colour (assigned)",
-        "tint",
-    ]
+    moved = _edit(attributed, "move value", attribute=ASSIGNED, values=["white"], to="tint")
+    assert moved.waiting == [ASSIGNED, "tint"]
     _assign(attributed)
     now = {path.name: path.stat().st_mtime_ns for path in shelf.iterdir()}
     assert first.items() <= now.items()
-    assert [value.title for value in _attribute(attributed, "tint").values] == [
-        "greenish",
-        "reddish",
-        "bluish",
-        "yellowish",
-        "white",
-    ]
-    assert "white" not in _totals(attributed, "colour (assigned)")
+    tints = [value.title for value in _attribute(attributed, "tint").values]
+    assert tints == ["greenish", "reddish", "bluish", "yellowish", "white"]
+    assert "white" not in _totals(attributed, ASSIGNED)
     phrases = [{"title": "", "phrases": ["a photo of a white object"]}]
     _edit(attributed, "change phrases", attribute="tint", values=["white"], given=phrases)
     white = next(value for value in _attribute(attributed, "tint").values if value.title == "white")
@@ -135,10 +113,8 @@ def test_edit__undo_and_redo__with_history(attributed):
     _edit(attributed, "undo", target=1)
     assert _totals(attributed, "colour") == before
     history = edits_of(attributed)
-    assert [(one.number, one.state, one.by) for one in history.edits] == [
-        (2, "happened", "Ann"),
-        (1, "undone", "Ann"),
-    ]
+    told = [(one.number, one.state, one.by) for one in history.edits]
+    assert told == [(2, "happened", "Ann"), (1, "undone", "Ann")]
     assert history.edits[1].sentence == "Merge “red”, “green” of “colour” into “ripe”"
     _edit(attributed, "redo", target=1)
     assert "ripe" in _totals(attributed, "colour")
@@ -157,15 +133,10 @@ def test_edit__undo_what_a_later_edit_stands_on__refused_with_its_number(attribu
 def test_edit__somebody_else_was_faster__refused_and_nothing_lost(attributed):
     version = attribute_histograms(attributed).version
     other = Workspace(Project.open(attributed.project.folder))
-    edit_attributes(
-        other, EditRequest(version=version, kind="delete attribute", attribute="size"), by="Bob"
-    )
+    asked = EditRequest(version=version, kind="delete attribute", attribute="size")
+    edit_attributes(other, asked, by="Bob")
     with pytest.raises(StoreError, match="has edited the attributes since"):
-        edit_attributes(
-            attributed,
-            EditRequest(version=version, kind="delete attribute", attribute="count"),
-            by="Ann",
-        )
+        edit_attributes(attributed, asked.model_copy(update={"attribute": "count"}), by="Ann")
     assert [one.by for one in edits_of(attributed).edits] == ["Bob"]
 
 
@@ -182,13 +153,13 @@ def test_edit__somebody_else_was_faster__refused_and_nothing_lost(attributed):
         ("add value", {"attribute": "colour", "given": [{"title": "x"}]}),
         (
             "add value",
-            {"attribute": "colour (assigned)", "given": [{"title": "x", "phrases": ["\x00"]}]},
+            {"attribute": ASSIGNED, "given": [{"title": "x", "phrases": ["\x00"]}]},
         ),
         ("add attribute", {"title": "x", "given": [{"title": "only"}]}),
         ("add attribute", {"title": "x", "given": [{"title": "same"}, {"title": "Same"}]}),
         (
             "move value",
-            {"attribute": "colour (assigned)", "values": ["red"], "to": "colour (assigned)"},
+            {"attribute": ASSIGNED, "values": ["red"], "to": ASSIGNED},
         ),
         ("undo", {"target": 7}),
     ],
@@ -200,23 +171,15 @@ def test_edit__what_cannot_be_done__is_refused_and_nothing_written(attributed, k
 
 
 def test_edit__slices_that_were_found__still_mean_the_same(attributed):
-    chosen = {"colour (assigned)": "green"}
+    chosen = {ASSIGNED: "green"}
     proven = prove_combination(attributed, "disc", chosen, by="Ann")
     before = attributed.record(proven.run_id).slice_by_id(proven.line.slice_id)
     members = before.members(attributed.samples_for(attributed.record(proven.run_id)))
-    _edit(
-        attributed, "rename value", attribute="colour (assigned)", values=["green"], title="mossy"
-    )
-    _edit(
-        attributed,
-        "merge values",
-        attribute="colour (assigned)",
-        values=["red", "green"],
-        title="ripe",
-    )
-    later = prove_combination(attributed, "disc", {"colour (assigned)": "red"}, by="Ann")
+    _edit(attributed, "rename value", attribute=ASSIGNED, values=["green"], title="mossy")
+    _edit(attributed, "merge values", attribute=ASSIGNED, values=["red", "green"], title="ripe")
+    later = prove_combination(attributed, "disc", {ASSIGNED: "red"}, by="Ann")
     merged = attributed.record(later.run_id).slice_by_id(later.line.slice_id)
-    _edit(attributed, "delete attribute", attribute="colour (assigned)")
+    _edit(attributed, "delete attribute", attribute=ASSIGNED)
     fresh = Workspace(Project.open(attributed.project.folder))
     samples = fresh.samples_for(fresh.record())
     assert np.array_equal(before.members(samples), members)
@@ -225,11 +188,11 @@ def test_edit__slices_that_were_found__still_mean_the_same(attributed):
 
 def test_edit__the_method_uses_the_same_columns_and_names(attributed):
     _edit(attributed, "merge values", attribute="colour", values=["green", "white"], title="pale")
-    for name in ("kind", "colour (assigned)"):
+    for name in ("kind", ASSIGNED):
         _edit(attributed, "delete attribute", attribute=name)
     project = Project.open(attributed.project.folder, methods=["attributes"])
     marked = marked_attributes(project.samples().dataset.table)
-    assert "colour (assigned)" not in marked
+    assert ASSIGNED not in marked
     assert "colour" not in marked
     (column,) = [name for name in marked if name.startswith("colour (")]
     words = set(project.samples().dataset.metadata(column).to_pylist())
@@ -238,28 +201,19 @@ def test_edit__the_method_uses_the_same_columns_and_names(attributed):
     method = AttributesDiscoverer(
         columns=(column,), min_support=2, max_p=1.0, min_gap=0.0, n_permutations=0
     )
-    names = [
-        one.names[0].contrast
-        for one in method.discover(
-            project.samples(), project.settings.failure.criterion(), seed=0
-        ).slices
-    ]
-    assert any("pale" in name for name in names)
-    assert not any("green" in name for name in names)
-    assert (
-        json.loads((project.store.data / "attributes.json").read_text())["attributes"][0]["name"]
-        == "colour"
-    )
+    found = method.discover(project.samples(), project.settings.failure.criterion(), seed=0)
+    names = " ".join(one.names[0].contrast for one in found.slices)
+    assert "pale" in names
+    assert "green" not in names
+    kept = json.loads((project.store.data / "attributes.json").read_text())
+    assert kept["attributes"][0]["name"] == "colour"
 
 
 def test_edit__of_something_that_is_gone__is_a_note_and_never_an_error(attributed):
     _edit(attributed, "rename attribute", attribute="size in the image", title="scale")
     path = attributed.project.folder / "weakspot.toml"
-    path.write_text(
-        path.read_text().replace(
-            "use_properties = false", "use_properties = false\nuse_vocabulary = false"
-        )
-    )
+    off = "use_properties = false"
+    path.write_text(path.read_text().replace(off, f"{off}\nuse_vocabulary = false"))
     workspace = Workspace(Project.open(attributed.project.folder))
     _assign(workspace)
     assert any("edit 1" in note for note in attribute_histograms(workspace).notes)
@@ -269,15 +223,3 @@ def test_edit__damaged_file__said_plainly(attributed):
     (attributed.project.folder / "attribute_edits.json").write_text("{")
     with pytest.raises(StoreError, match="cannot be read"):
         attribute_histograms(attributed)
-
-
-def test_proposed_values__built_in_name__has_values_and_phrases(attributed):
-    found = propose_values(attributed, "weather")
-    assert {"sunny", "rainy"} <= {value.title for value in found.values}
-    assert all(len(value.phrases) >= 2 for value in found.values)
-
-
-def test_proposed_values__nobody_to_ask__says_what_to_do(attributed):
-    with pytest.raises(UnavailableError) as refusal:
-        propose_values(attributed, "shoe brand")
-    assert "Give the values yourself" in refusal.value.fix

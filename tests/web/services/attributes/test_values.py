@@ -2,10 +2,8 @@ import shutil
 from collections import Counter
 
 import numpy as np
-import pytest
 
 from weakspot.core.dataset import Split
-from weakspot.core.errors import DataError
 from weakspot.core.evidence import Share
 from weakspot.core.run import no_stage_progress
 from weakspot.project.project import Project
@@ -31,10 +29,6 @@ def test_attribute_histograms__counts_are_those_of_the_discovery_half(attributed
     words = np.array(attributed.samples.dataset.metadata("colour").to_pylist(), dtype=object)
     totals, wrong = Counter(words[problem.rows]), Counter(words[problem.rows[problem.failed]])
     for value in _attribute(view, "colour").values:
-        assert (value.failures.count, value.failures.total) == (
-            wrong[value.title],
-            totals[value.title],
-        )
         assert value.failures == Share.of(wrong[value.title], totals[value.title])
     assert view.failures == Share.of(problem.n_failed, len(problem.rows))
 
@@ -43,9 +37,8 @@ def test_attribute_histograms__all_classes__every_sample_once(attributed):
     view = attribute_histograms(attributed)
     assert view.failures.total == len(attributed.discovery)
     for attribute in view.attributes:
-        assert sum(
-            value.failures.total for value in attribute.values
-        ) + attribute.unknown.total == len(attributed.discovery)
+        n_known = sum(value.failures.total for value in attribute.values)
+        assert n_known + attribute.unknown.total == len(attributed.discovery)
 
 
 def test_attribute_histograms__share_in_training_is_of_the_class(attributed):
@@ -63,15 +56,6 @@ def test_attribute_histograms__told_from_words__with_agreement_and_source(attrib
     told = _attribute(attribute_histograms(attributed), "colour (assigned)")
     assert (told.source, told.state, told.is_worded) == ("built-in", "assigned", True)
     assert told.agreement > 0.95
-
-
-def test_attribute_histograms__unknown_class__refused(attributed):
-    with pytest.raises(DataError, match="no class"):
-        attribute_histograms(attributed, "spaceship")
-
-
-def test_attribute_histograms__asked_twice__counted_once(attributed):
-    assert attribute_histograms(attributed, "disc") is attribute_histograms(attributed, "disc")
 
 
 def test_assign__by_somebody_else__the_workspace_notices(attributed):

@@ -1,4 +1,5 @@
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from weakspot.web.services.workspace import begin
 def listed(workspace):
     """The list once its scores are there."""
     best_scores(workspace)
-    workspace._current.made["beside: best scores"] = beside = begin(lambda: best_scores(workspace))
+    workspace._made.things["beside: best scores"] = beside = begin(lambda: best_scores(workspace))
     beside.result(timeout=60)
     return class_list(workspace)
 
@@ -63,7 +64,7 @@ def test_class_list__text_side_that_fails__still_lists(open_world):
     workspace = open_world(assistants=Assistants(embed_texts=broken))
     with pytest.raises(ModelError):
         best_scores(workspace)
-    workspace._current.made["beside: best scores"] = beside = begin(lambda: best_scores(workspace))
+    workspace._made.things["beside: best scores"] = beside = begin(lambda: best_scores(workspace))
     assert isinstance(beside.exception(timeout=60), ModelError)
     assert not class_list(workspace).can_compare
 
@@ -112,9 +113,8 @@ def test_suggestions__words_measured_below_the_floor__are_not_among_them(open_wo
 
 def test_suggestions__captions__are_preferred(open_world, green_world):
     embed = PlantedEmbedder().embed_texts
-    found = suggestions(
-        open_world(assistants=Assistants(embed_texts=embed, captions=green_world.captions)), "disc"
-    )
+    assistants = Assistants(embed_texts=embed, captions=green_world.captions)
+    found = suggestions(open_world(assistants=assistants), "disc")
     assert (found.source, found.words[0].words) == ("captions", "small green")
     assert all("disc" not in one.words for one in found.words)
 
@@ -127,24 +127,14 @@ def test_suggestions__slow_captioner__vocabulary_meanwhile(open_world, monkeypat
         return ["a green thing"] * len(rows)
 
     monkeypatch.setattr("weakspot.web.services.classes.WAIT_SECONDS", 0.0)
-    workspace = open_world(
-        assistants=Assistants(embed_texts=PlantedEmbedder().embed_texts, captions=slow)
-    )
-    found = suggestions(workspace, "disc")
+    assistants = Assistants(embed_texts=PlantedEmbedder().embed_texts, captions=slow)
+    found = suggestions(open_world(assistants=assistants), "disc")
     may_go_on.set()
     assert (found.source, found.is_complete) == ("vocabulary", False)
 
 
 def test_suggestions__class_without_failures__has_none(open_world, green_world):
-    dataset = green_world.dataset.with_predictions(
-        predictions=np.asarray(green_world.dataset.labels)
-    )
-    workspace = open_world()
-    samples = workspace.samples
-    found = suggestions(
-        open_world(
-            samples=type(samples)(dataset=dataset, rows=samples.rows, spaces=samples.spaces)
-        ),
-        "disc",
-    )
-    assert found.words == []
+    labels = np.asarray(green_world.dataset.labels)
+    dataset = green_world.dataset.with_predictions(predictions=labels)
+    samples = replace(open_world().samples, dataset=dataset)
+    assert suggestions(open_world(samples=samples), "disc").words == []

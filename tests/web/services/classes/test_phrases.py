@@ -38,23 +38,18 @@ def test_phrase_score__similarities__give_the_same_score_on_the_page(world_works
     similarities = unpack(found.similarities, FLOAT32)
     assert len(similarities) == found.n_samples == shown.n_comparable
     assert error_scores(similarities[None], failed).score[0] == found.score
-    assert score_at(similarities.astype(np.float64), failed, found.threshold) == pytest.approx(
-        found.score
-    )
-    assert score_with(world_workspace, "disc", "green", 0.3) == score_at(
-        similarities.astype(np.float64), failed, 0.3
-    )
+    exact = similarities.astype(np.float64)
+    assert score_at(exact, failed, found.threshold) == pytest.approx(found.score)
+    assert score_with(world_workspace, "disc", "green", 0.3) == score_at(exact, failed, 0.3)
 
 
 def test_phrase_score__stretches__join_to_the_whole(world_workspace):
     whole = unpack(phrase_score(world_workspace, "disc", "green").similarities, FLOAT32)
     parts = [
-        phrase_score(world_workspace, "disc", "green", offset=start, limit=50)
+        phrase_score(world_workspace, "disc", "green", offset=start, limit=50).similarities
         for start in range(0, len(whole), 50)
     ]
-    assert np.array_equal(
-        np.concatenate([unpack(part.similarities, FLOAT32) for part in parts]), whole
-    )
+    assert np.array_equal(np.concatenate([unpack(part, FLOAT32) for part in parts]), whole)
     assert phrase_score(world_workspace, "disc", "green", offset=10**9).similarities == ""
 
 
@@ -65,29 +60,24 @@ def test_phrase_score__words_that_fit_but_do_not_separate__advises_something_els
 
 
 def test_phrase_score__words_of_no_image__advises_rewording(world_workspace):
-    assert phrase_score(world_workspace, "disc", "a zebra crossing under palm trees").fit in (
-        Fit.CANNOT_TELL,
-        Fit.SEPARATES_ONLY,
-    )
+    found = phrase_score(world_workspace, "disc", "a zebra crossing under palm trees")
+    assert found.fit in (Fit.CANNOT_TELL, Fit.SEPARATES_ONLY)
 
 
 def test_phrase_score__never_asks_the_confirmation_half(world_workspace):
     phrase_score(world_workspace, "disc", "green")
     assert not (world_workspace.project.folder / LEDGER_FILE).exists()
-    assert "class halves disc" not in world_workspace._current.made
+    assert "class halves disc" not in world_workspace._made.things
 
 
 def test_phrase_score__cannot_be_compared__says_why(open_world, green_world):
     with pytest.raises(DataError, match="no class"):
         phrase_score(open_world(), "disk", "green")
+    mute = open_world(assistants=NO_ASSISTANTS)
     with pytest.raises(DataError, match="no embeddings with a text side.*weakspot lab align"):
-        phrase_score(open_world(assistants=NO_ASSISTANTS), "disc", "shiny")
-    assert (
-        phrase_score(open_world(assistants=NO_ASSISTANTS), "disc", "colour = green").fit is Fit.GOOD
-    )
-    bare = SampleSet(
-        dataset=green_world.dataset, rows=np.arange(len(green_world)), spaces={}, name="all samples"
-    )
+        phrase_score(mute, "disc", "shiny")
+    assert phrase_score(mute, "disc", "colour = green").fit is Fit.GOOD
+    bare = SampleSet(dataset=green_world.dataset, rows=np.arange(len(green_world)))
     with pytest.raises(DataError, match="no embeddings"):
         phrase_score(open_world(samples=bare), "disc", "green")
 
@@ -95,11 +85,8 @@ def test_phrase_score__cannot_be_compared__says_why(open_world, green_world):
 def test_class_samples__columns__are_those_of_the_discovery_half(world_workspace):
     shown = class_samples(world_workspace, "disc")
     rows = unpack(shown.rows, INT32)
-    assert (
-        set(rows.tolist())
-        == set(world_workspace.problems["disc"].rows.tolist())
-        <= set(world_workspace.discovery.rows.tolist())
-    )
+    own = set(world_workspace.problems["disc"].rows.tolist())
+    assert set(rows.tolist()) == own <= set(world_workspace.discovery.rows.tolist())
     answers = [shown.answers[code] for code in unpack(shown.answer, INT32)]
     failed = unpack(shown.failed, UINT8).astype(bool)
     assert [answer != "disc" for answer in answers] == failed.tolist()
@@ -114,25 +101,17 @@ def test_class_samples__without_embeddings__come_last_and_are_not_compared(open_
     workspace = open_world()
     lost = workspace.problems["disc"].rows[:3]
     embeddings[lost] = np.nan
-    holed = {
-        **spaces,
-        "clip": type(joint)(encoder_id=joint.encoder_id, embeddings=embeddings, has_text=True),
-    }
-    samples = SampleSet(
-        dataset=green_world.dataset,
-        rows=np.arange(len(green_world)),
-        spaces=holed,
-        name="all samples",
-    )
+    holed = type(joint)(encoder_id=joint.encoder_id, embeddings=embeddings, has_text=True)
+    rows = np.arange(len(green_world))
+    samples = SampleSet(dataset=green_world.dataset, rows=rows, spaces={**spaces, "clip": holed})
     members = class_members(open_world(samples=samples), "disc")
     assert set(members.problem.rows[members.n_comparable :].tolist()) == set(lost.tolist())
     assert members.n_comparable == len(members.problem.rows) - 3 == len(members.failed)
 
 
 def test_titles_of_row__confirmation_half__has_none(world_workspace):
-    assert titles_of_row(world_workspace, int(world_workspace.problems["disc"].rows[0])) == (
-        "disc",
-    )
+    row = int(world_workspace.problems["disc"].rows[0])
+    assert titles_of_row(world_workspace, row) == ("disc",)
     assert titles_of_row(world_workspace, int(world_workspace.confirmation.rows[0])) == ()
     assert titles_of_row(world_workspace, 10**12) == ()
 

@@ -4,12 +4,13 @@ from weakspot.web.services.images import ImagePageQuery, image_choices, image_pa
 
 
 def test_page__offset_and_limit__pages_follow_one_another(world_workspace):
+    query = ImagePageQuery(order="loss", limit=50)
     pages = [
-        image_page(world_workspace, ImagePageQuery(order="loss", offset=offset, limit=50))
+        image_page(world_workspace, query.model_copy(update={"offset": offset})).images
         for offset in (0, 50)
     ]
-    whole = image_page(world_workspace, ImagePageQuery(order="loss", limit=100))
-    assert [one.row for page in pages for one in page.images] == [one.row for one in whole.images]
+    whole = image_page(world_workspace, query.model_copy(update={"limit": 100}))
+    assert [*pages[0], *pages[1]] == whole.images
     assert whole.total == whole.n_visible == len(visible_samples(world_workspace))
 
 

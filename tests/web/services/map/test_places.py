@@ -12,7 +12,6 @@ from weakspot.core.errors import DataError, ModelError
 from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.project.project import Project
 from weakspot.web.services import sample_map
-from weakspot.web.services import sample_map as map_layouts
 from weakspot.web.services.map_colours import colourings, colours, selection
 from weakspot.web.services.sample_map import (
     PARTS,
@@ -110,7 +109,7 @@ def test_map_layout__reopened__read_from_disk_not_made_again(folder, monkeypatch
 
 
 def test_map_layout__project_is_being_written__map_all_the_same(folder, monkeypatch):
-    monkeypatch.setattr(map_layouts, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(sample_map, "PATIENCE_SECONDS", 0.0)
     monkeypatch.setattr(sample_map, "MAX_POINTS", 90)
     other = Project.open(folder)
     with other.store.writing():
@@ -133,20 +132,14 @@ def test_layout_files__damaged_or_cut_short__none(tmp_path, folder):
 
 
 def test_principal_layout__in_pieces_with_gaps__same_as_whole_and_gaps_left_out(monkeypatch):
-    embeddings = np.random.default_rng(0).normal(size=(50, 6)).astype(np.float32) * [
-        5,
-        3,
-        1,
-        0.5,
-        0.1,
-        0.1,
-    ]
+    widths = [5, 3, 1, 0.5, 0.1, 0.1]
+    embeddings = np.random.default_rng(0).normal(size=(50, 6)).astype(np.float32) * widths
     embeddings[7] = np.nan
     dataset = dataset_from_columns(class_names=["a"], labels=[0] * 50)
     space = EmbeddingSpace(encoder_id="one", embeddings=embeddings.astype(np.float32))
     samples = SampleSet(dataset=dataset, rows=np.arange(50), spaces={"clip": space})
     whole = principal_layout(samples, "clip", np.arange(50), seed=0)
-    monkeypatch.setattr(map_layouts, "CHUNK_ROWS", 7)
+    monkeypatch.setattr(sample_map, "CHUNK_ROWS", 7)
     pieces = principal_layout(samples, "clip", np.arange(50), seed=0)
     assert 7 not in whole.rows
     assert len(whole.rows) == 49
@@ -179,9 +172,8 @@ def test_colourings__planted_project__every_one_can_be_asked_for(workspace):
         if view.codes is not None:
             codes = numbers(view.codes, "<u2")
             assert len(codes) == n_points
-            assert np.bincount(codes, minlength=len(view.legend)).tolist() == [
-                entry.count for entry in view.legend
-            ]
+            counts = np.bincount(codes, minlength=len(view.legend))
+            assert counts.tolist() == [entry.count for entry in view.legend]
         else:
             assert len(numbers(view.values, "<f4")) == n_points
             assert view.low <= view.high
@@ -193,10 +185,8 @@ def test_colours__prediction__as_the_class_problems_say(workspace):
     codes = numbers(colours(workspace, "result").codes, "<u2")
     rows = map_rows(workspace)
     for problem in workspace.problems.values():
-        assert (
-            codes[np.searchsorted(rows, problem.rows)].tolist()
-            == problem.failed.astype(int).tolist()
-        )
+        own = codes[np.searchsorted(rows, problem.rows)]
+        assert own.tolist() == problem.failed.astype(int).tolist()
 
 
 def test_colours__column__the_values_of_the_column(workspace):
@@ -212,27 +202,6 @@ def test_colours__phrase__what_it_names_is_nearer(workspace):
     assert values[is_green].mean() > values[~is_green].mean() + 0.05
 
 
-@pytest.mark.parametrize(
-    "by",
-    [
-        "",
-        "nothing",
-        "column:no such",
-        "slice:none",
-        "depth:none",
-        "label:none",
-        "phrase:",
-        "phrase: \x00",
-    ],
-)
-def test_colours__unknown__refused_with_words(workspace, by):
-    if by == "phrase: \x00":
-        assert colours(workspace, by).values is not None
-        return
-    with pytest.raises(DataError):
-        colours(workspace, by)
-
-
 def test_selection__green_discs__words_values_and_rates_of_the_discovery_half(workspace):
     dataset = workspace.samples.dataset
     is_green = values_of(workspace, "colour") == "green"
@@ -242,10 +211,8 @@ def test_selection__green_discs__words_values_and_rates_of_the_discovery_half(wo
     assert (found.n_selected, found.n_surroundings) == (len(chosen), 5)
     count = found.classes[0]
     assert count.title == found.title == "disc"
-    assert (count.inside.count, count.inside.total) == (
-        int(disc.failed[is_green[disc.rows]].sum()),
-        len(chosen),
-    )
+    n_failed = int(disc.failed[is_green[disc.rows]].sum())
+    assert (count.inside.count, count.inside.total) == (n_failed, len(chosen))
     assert count.inside.total + count.rest.total == len(disc.rows)
     assert found.words[0].words.startswith("green")
     assert found.words[0].score > 0.9

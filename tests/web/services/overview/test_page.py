@@ -4,6 +4,7 @@ import shutil
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.errors import StoreError
@@ -32,26 +33,15 @@ def workspace(fruit_folder) -> Workspace:
 
 def test_overview__newest_run__numbers_of_the_record_and_words_of_the_report(workspace):
     record = workspace.project.run_record()
-    shown = overview(workspace)
-    document = build_document(record)
-    assert shown.run is not None
+    shown, document = overview(workspace), build_document(record)
     assert (shown.run.headline, shown.run.summary) == (document.headline, list(document.summary))
     found, evidence = record.published()[0]
     worst = shown.run.worst[0]
     assert (worst.title, worst.evidence) == (found.title, evidence)
     assert worst.words.sentence == document.findings[0].sentence
-    assert shown.run.accuracy is not None
-    assert record.classifier is not None
-    assert (shown.run.accuracy.total - shown.run.accuracy.count, shown.run.accuracy.total) == (
-        record.classifier.n_failed,
-        320,
-    )
-    assert shown.splits == {
-        "train": 160,
-        "validation": 320,
-        "test": 160,
-    }
-    assert shown.discovery is not None
+    right = shown.run.accuracy
+    assert (right.total - right.count, right.total) == (record.classifier.n_failed, 320)
+    assert shown.splits == {"train": 160, "validation": 320, "test": 160}
     assert shown.discovery.total == len(workspace.discovery)
     assert shown.discovery.count == sum(problem.n_right for problem in workspace.problems.values())
     assert (shown.project, shown.n_quarantined, shown.has_report) == ("fruit", 0, False)
@@ -70,15 +60,10 @@ def test_overview__images_gone__said_without_the_place(fruit_folder, tmp_path):
 
 def test_overview__confusion__counts_all_evaluated_samples(workspace):
     table = overview(workspace).confusion
-    assert table is not None
     assert table.titles == ["apple", "pear"]
     assert np.sum(table.counts) == table.n_samples == 320
-    facts = workspace.project.run_record().classifier
-    assert facts is not None
-    assert (table.counts[0][1], table.counts[1][0]) == (
-        facts.per_class["apple"][1],
-        facts.per_class["pear"][1],
-    )
+    facts = workspace.project.run_record().classifier.per_class
+    assert (table.counts[0][1], table.counts[1][0]) == (facts["apple"][1], facts["pear"][1])
 
 
 def test_overview__unknown_run__refused(workspace):
@@ -87,8 +72,6 @@ def test_overview__unknown_run__refused(workspace):
 
 
 def test_overview__run_written_again__shown_as_it_is_now(fruit_folder, tmp_path):
-    import shutil
-
     project = Project.open(shutil.copytree(fruit_folder, tmp_path / "fruit"))
     workspace = Workspace(project)
     assert overview(workspace).run is not None
@@ -98,7 +81,6 @@ def test_overview__run_written_again__shown_as_it_is_now(fruit_folder, tmp_path)
     advice = Advice(kind=AdviceKind.RETRAIN, sentence=f"see {tmp_path}/fruit/next", command=command)
     project.store.runs.save(record.model_copy(update={"evidence": (), "advice": (advice,)}))
     shown = overview(workspace).run
-    assert shown is not None
     assert shown.worst == []
     assert shown.headline.startswith("No slice was found to test")
     (todo,) = shown.answer.to_do
@@ -106,8 +88,6 @@ def test_overview__run_written_again__shown_as_it_is_now(fruit_folder, tmp_path)
 
 
 def test_overview__no_run__says_what_is_there_without_any_model(tmp_path):
-    from PIL import Image
-
     Image.new("RGB", (8, 8)).save(tmp_path / "a.png")
     (tmp_path / "manifest.csv").write_text("path,label,split\na.png,apple,validation\n")
     (tmp_path / "weakspot.toml").write_text(
@@ -125,23 +105,16 @@ def test_overview__no_run__says_what_is_there_without_any_model(tmp_path):
 
 def test_run_facts__many_slices__methods_are_counted(workspace):
     record = workspace.project.run_record()
-    method = run_facts(record).methods[0]
-    assert (method.method, method.n_found, method.n_confirmed) == (
-        "directions",
-        len(record.slices),
-        len(record.published()),
-    )
+    method, n_published = run_facts(record).methods[0], len(record.published())
+    told = method.method, method.n_found, method.n_confirmed
+    assert told == ("directions", len(record.slices), n_published)
 
 
 def test_run_list__one_run__figures_of_the_record(workspace):
     record = workspace.project.run_record()
     (run,) = run_list(workspace)
-    assert (run.run_id, run.n_slices, run.n_published, run.is_repaired) == (
-        record.run_id,
-        len(record.slices),
-        1,
-        False,
-    )
+    told = run.run_id, run.n_slices, run.n_published, run.is_repaired
+    assert told == (record.run_id, len(record.slices), 1, False)
 
 
 def test_worst_images__confirmed_slice__failures_of_the_discovery_half(workspace):
@@ -179,14 +152,10 @@ def test_confusion__many_classes__most_confused_alone_and_the_rest_as_one():
         class_names=names, labels=labels, splits=["validation"] * 1000, predictions=said
     )
     table = confusion(dataset, ("validation",))
-    assert table is not None
     assert (len(table.titles), table.titles[-1], table.n_classes) == (31, OTHERS, 100)
     seven, eight = table.titles.index("class 7"), table.titles.index("class 8")
-    assert (table.counts[seven][eight], table.counts[seven][seven], table.counts[-1][-1]) == (
-        10,
-        0,
-        700,
-    )
+    counts = table.counts
+    assert (counts[seven][eight], counts[seven][seven], counts[-1][-1]) == (10, 0, 700)
     assert np.sum(table.counts) == 1000
 
 

@@ -29,13 +29,7 @@ def filed(open_world, tmp_path):
 def test_names__any_source__file_name_or_what_the_source_calls_it(filed):
     dataset = filed.samples.dataset
     keys = dataset.table.column("key").to_pylist()
-    assert names_of(dataset, np.arange(5)) == [
-        "one.jpg",
-        "two.jpg",
-        keys[2],
-        "three.jpg",
-        keys[4],
-    ]
+    assert names_of(dataset, np.arange(5)) == ["one.jpg", "two.jpg", keys[2], "three.jpg", keys[4]]
 
 
 def test_files__outside_of_the_project__folders_are_not_told(filed):

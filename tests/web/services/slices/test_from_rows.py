@@ -16,38 +16,34 @@ def _green(samples):
     ]
 
 
+def _made(workspace, rows, *, title="apple", words="green ones", tables=""):
+    asked = PickedRows(title=title, rows=list(map(int, rows)), words=words, tables=tables)
+    return slice_from_rows(workspace, asked, by="Ada")
+
+
 def test_slice_from_rows__of_samples_that_look_alike__holds_for_unseen_ones_and_is_proven(sliced):
     green = _green(sliced.discovery)
-    asked = PickedRows(
-        title="apple", rows=green.tolist(), words="green ones", tables=sliced.tables_key
-    )
-    made = slice_from_rows(sliced, asked, by="Ada")
+    made = _made(sliced, green, tables=sliced.tables_key)
     assert (made.n_picked, made.n_left_out) == (len(green), 0)
     assert made.agreement.precision >= 0.9
     assert made.agreement.recall >= 0.9
     record = run_of(sliced)
     found = record.slice_by_id(made.line.slice_id)
-    members = set(
-        found.members(sliced.confirmation, found.class_rows(sliced.confirmation)).tolist()
-    )
+    hidden = sliced.confirmation
+    members = set(found.members(hidden, found.class_rows(hidden)).tolist())
     unseen = set(_green(sliced.confirmation).tolist())
     assert len(members & unseen) / len(members | unseen) > 0.85
     # It has the members of a slice that is there already; tested or not, it is measured with all others.
     assert made.line.verdict in ("confirmed", "same as another slice")
     assert len(record.evidence) == len(record.slices) == 4
     (decided,) = record.decisions
-    assert (decided.kind, decided.by, decided.slice_id) == (
-        DecisionKind.ACCEPTED,
-        "Ada",
-        made.line.slice_id,
-    )
+    told = decided.kind, decided.by, decided.slice_id
+    assert told == (DecisionKind.ACCEPTED, "Ada", made.line.slice_id)
 
 
 def test_slice_from_rows__of_samples_picked_at_random__agrees_little_with_the_pick(sliced):
     rows = np.random.default_rng(1).choice(sliced.problem("apple").rows, 30, replace=False)
-    made = slice_from_rows(
-        sliced, PickedRows(title="apple", rows=rows.tolist(), words="anything"), by="Ada"
-    )
+    made = _made(sliced, rows, words="anything")
     assert made.agreement.precision < 0.7
     assert made.line.verdict != "confirmed"
 
@@ -55,10 +51,7 @@ def test_slice_from_rows__of_samples_picked_at_random__agrees_little_with_the_pi
 def test_slice_from_rows__rows_of_other_classes_and_of_the_other_half__are_left_out(sliced):
     green, hidden = _green(sliced.discovery), _green(sliced.confirmation)
     pears = sliced.problem("pear").rows[:9]
-    rows = [*green.tolist(), *hidden.tolist(), *pears.tolist(), 10**9]
-    made = slice_from_rows(
-        sliced, PickedRows(title="apple", rows=rows, words="green ones"), by="Ada"
-    )
+    made = _made(sliced, [*green, *hidden, *pears, 10**9])
     assert (made.n_picked, made.n_left_out) == (len(green), len(hidden) + len(pears) + 1)
 
 
@@ -71,21 +64,14 @@ def test_slice_from_rows__rows_of_other_classes_and_of_the_other_half__are_left_
     ],
 )
 def test_slice_from_rows__of_what_cannot_be_a_slice__is_refused(sliced, change, kind):
-    fields = {
-        "title": "apple",
-        "rows": _green(sliced.discovery).tolist(),
-        "words": "green ones",
-        **change,
-    }
     with pytest.raises(kind):
-        slice_from_rows(sliced, PickedRows(**fields), by="Ada")
+        _made(sliced, **{"rows": _green(sliced.discovery), **change})
     assert run_of(sliced).decisions == ()
 
 
 def test_slice_from_rows__everybody_picked__is_refused(sliced):
-    rows = sliced.problem("apple").rows.tolist()
     with pytest.raises(NotEnoughDataError, match="picked"):
-        slice_from_rows(sliced, PickedRows(title="apple", rows=rows, words="all"), by="Ada")
+        _made(sliced, sliced.problem("apple").rows)
 
 
 def test_part_numbers__groups_stay_whole():

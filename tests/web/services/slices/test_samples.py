@@ -20,6 +20,10 @@ def _rows(page):
     return [one.row for one in page.samples]
 
 
+def _page(workspace, words, kind=Shown.MEMBERS, *, offset=0, limit=500):
+    return sample_page(workspace, *_found(workspace, words), kind, offset=offset, limit=limit)
+
+
 def _found(workspace, words):
     record = run_of(workspace)
     line = next(line for line in slice_table(workspace).slices if line.words == words)
@@ -28,8 +32,7 @@ def _found(workspace, words):
 
 @pytest.mark.parametrize("kind", list(Shown))
 def test_sample_page__of_any_kind__shows_only_the_discovery_half_of_the_class(sliced, kind):
-    record, found = _found(sliced, "green")
-    page = sample_page(sliced, record, found, kind, offset=0, limit=500)
+    page = _page(sliced, "green", kind)
     rows, dataset = _rows(page), sliced.samples.dataset
     assert set(rows) <= set(sliced.discovery.rows.tolist())
     assert not set(rows) & set(sliced.confirmation.rows.tolist())
@@ -39,10 +42,7 @@ def test_sample_page__of_any_kind__shows_only_the_discovery_half_of_the_class(sl
 
 def test_sample_page__members_and_outside__are_the_whole_class_deepest_first(sliced):
     record, found = _found(sliced, "far along")
-    members, outside = (
-        sample_page(sliced, record, found, kind, offset=0, limit=500)
-        for kind in (Shown.MEMBERS, Shown.OUTSIDE)
-    )
+    members, outside = (_page(sliced, "far along", kind) for kind in (Shown.MEMBERS, Shown.OUTSIDE))
     depths = [one.score for page in (members, outside) for one in page.samples]
     assert depths == sorted(depths, reverse=True)
     assert members.total == look_at(sliced, record, found).counts[1]
@@ -50,9 +50,7 @@ def test_sample_page__members_and_outside__are_the_whole_class_deepest_first(sli
 
 
 def test_sample_page__counter_examples__are_right_members_then_failures_outside(sliced):
-    record, found = _found(sliced, "green")
-    page = sample_page(sliced, record, found, Shown.COUNTER, offset=0, limit=500)
-    members = sample_page(sliced, record, found, Shown.MEMBERS, offset=0, limit=500)
+    page, members = (_page(sliced, "green", kind) for kind in (Shown.COUNTER, Shown.MEMBERS))
     first, second = page.samples[: page.n_first], page.samples[page.n_first :]
     assert first == [one for one in members.samples if not one.is_failure]
     assert {one.answer for one in first} == {"apple"}
@@ -72,14 +70,12 @@ def test_sample_page__slice_made_without_predictions__shows_the_discovery_half(s
 
 
 def test_sample_page__by_parts__is_the_same_as_at_once(sliced):
-    record, found = _found(sliced, "green")
-    whole = _rows(sample_page(sliced, record, found, Shown.MEMBERS, offset=0, limit=500))
+    whole = _rows(_page(sliced, "green"))
     parts = [
-        _rows(sample_page(sliced, record, found, Shown.MEMBERS, offset=offset, limit=7))
-        for offset in range(0, len(whole), 7)
+        _rows(_page(sliced, "green", offset=offset, limit=7)) for offset in range(0, len(whole), 7)
     ]
     assert [row for part in parts for row in part] == whole
-    assert not sample_page(sliced, record, found, Shown.MEMBERS, offset=10**9, limit=7).samples
+    assert not _page(sliced, "green", offset=10**9, limit=7).samples
 
 
 def test_slice_scores__unpacked__give_the_counts_of_the_slice(sliced):
@@ -87,12 +83,10 @@ def test_slice_scores__unpacked__give_the_counts_of_the_slice(sliced):
     packed = slice_scores(sliced, record, found)
     scores = np.frombuffer(base64.b64decode(packed.scores), dtype="<f4")
     failed = np.frombuffer(base64.b64decode(packed.failed), dtype=np.uint8)
-    failures, n_inside, *_ = look_at(sliced, record, found).counts
     assert len(scores) == len(failed) == packed.n_samples
-    assert (
-        int(failed[scores >= packed.threshold].sum()),
-        int((scores >= packed.threshold).sum()),
-    ) == (failures, n_inside)
+    is_member = scores >= packed.threshold
+    counts = int(failed[is_member].sum()), int(is_member.sum())
+    assert counts == look_at(sliced, record, found).counts[:2]
 
 
 def test_slice_scores__of_a_rule_without_threshold__are_refused(sliced):
