@@ -1,7 +1,7 @@
 """Class view: right and wrong samples, phrases and their scores."""
 
 import unicodedata
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
 from pydantic import AfterValidator, Field, StringConstraints
@@ -12,6 +12,7 @@ from weakspot.web.server_parts import (
     ChangingNow,
     Parts,
     ProjectReader,
+    ServerParts,
     slice_subject,
 )
 from weakspot.web.services.classes import (
@@ -35,7 +36,7 @@ from weakspot.web.services.phrase_checks import (
 from weakspot.web.services.slice_editing import n_decisions
 from weakspot.web.services.studies import PhraseFigures
 from weakspot.web.services.view import View
-from weakspot.web.state.store import Role
+from weakspot.web.state.store import Person, Role
 from weakspot.web.state.studies import (
     PhraseView,
     keep_phrase,
@@ -178,21 +179,30 @@ def phrase(request: ScoreRequest, person: Anyone, parts: Parts) -> PhraseScore:
         parts.workspace, request.title, request.phrase, offset=request.offset, limit=request.limit
     )
     if request.is_submitted and person.role is not Role.VIEWER and not parts.is_read_only:
-        own = request.threshold
-        score = found.score
+        own, score = request.threshold, found.score
         if own is not None:
             score = score_with(parts.workspace, request.title, found.phrase, own)
-        figures = PhraseFigures(
-            class_title=request.title,
-            phrase=found.phrase,
-            threshold=own,
-            score=score,
-            held_out_score=found.held_out_score,
-            fit=found.fit.value,
-            source=request.source,
-        )
-        keep_phrase(parts.state, person, figures, study_id=request.study)
+        _keep(request, found, person, parts, score=score, fit=found.fit.value)
     return found
+
+
+def _keep(
+    request: PhraseRequest,
+    found: PhraseScore | PhraseCheck | AcceptedPhrase,
+    person: Person,
+    parts: ServerParts,
+    **figures: Any,
+) -> PhraseView:
+    """Write a phrase into the history, with what was found out of it."""
+    said = PhraseFigures(
+        class_title=request.title,
+        phrase=found.phrase,
+        threshold=request.threshold,
+        held_out_score=found.held_out_score,
+        source=request.source,
+        **figures,
+    )
+    return keep_phrase(parts.state, person, said, study_id=request.study)
 
 
 @router.post("/classes/check")
@@ -202,18 +212,13 @@ def check(request: PhraseRequest, person: Annotator, parts: Parts) -> PhraseChec
     found = check_phrase(
         parts.workspace, request.title, request.phrase, threshold=request.threshold, by=person.name
     )
-    figures = PhraseFigures(
-        class_title=request.title,
-        phrase=found.phrase,
-        threshold=request.threshold,
-        score=found.discovery.error_score,
-        held_out_score=found.held_out_score,
-        confirmed_score=found.confirmation.error_score,
-        p_value=found.p_value,
-        fit=found.fit.value,
-        source=request.source,
-    )
-    keep_phrase(parts.state, person, figures, study_id=request.study)
+    figures = {
+        "score": found.discovery.error_score,
+        "confirmed_score": found.confirmation.error_score,
+        "p_value": found.p_value,
+        "fit": found.fit.value,
+    }
+    _keep(request, found, person, parts, **figures)
     return found
 
 
@@ -253,13 +258,5 @@ def _remember(
         return
     kept = next((one for one in own if one.slice_id is None), None)
     if kept is None:
-        figures = PhraseFigures(
-            class_title=request.title,
-            phrase=found.phrase,
-            threshold=request.threshold,
-            score=found.score,
-            held_out_score=found.held_out_score,
-            source=request.source,
-        )
-        kept = keep_phrase(parts.state, person, figures, study_id=request.study)
+        kept = _keep(request, found, person, parts, score=found.score)
     mark_accepted(parts.state, kept.phrase_id, found.slice_id)

@@ -37,6 +37,7 @@ from weakspot.run.phrase_questions import (
 )
 from weakspot.run.preparation import CLIP
 from weakspot.run.suggestions import SuggestionSource
+from weakspot.web.services.slice_editing import N_PARTS, even_parts
 from weakspot.web.services.view import FLOAT32, INT32, UINT8, SamplePage, View, pack, share_of
 from weakspot.web.services.workspace import Workspace, make_beside
 from weakspot.words.spoken_rules import spoken_rule
@@ -175,7 +176,6 @@ def known_first(workspace: Workspace, problem: ClassProblem) -> ClassMembers:
     return ClassMembers(problem=whole, embeddings=embeddings)
 
 
-N_PARTS = 5
 MAX_EXACT = 2000
 LIVE_PHRASE = replace(
     PHRASE,
@@ -360,15 +360,7 @@ def class_parts(workspace: Workspace, members: ClassMembers) -> Parts:
 
 def parts_of(failed: BoolArray, groups: IntArray | None = None, *, seed: int, title: str) -> Parts:
     """Return five parts, failures and others spread evenly among them; the same every time. Groups [n] stay whole."""
-    draws = generator(seed, "phrase parts", title)
-    number = np.zeros(len(failed), dtype=np.int64)
-    if groups is not None:
-        from weakspot.core.kernels import fold_numbers
-
-        number = fold_numbers(failed, draws.permutation(len(failed)), N_PARTS, groups)[0]
-    for side in (True, False) if groups is None else ():
-        places = draws.permutation(np.flatnonzero(failed == side))
-        number[places] = np.arange(len(places)) % N_PARTS
+    number = even_parts(failed, groups, generator(seed, "phrase parts", title))
     return [
         (np.flatnonzero(number == part), np.flatnonzero(number != part)) for part in range(N_PARTS)
     ]

@@ -46,12 +46,11 @@ def lower_ends(failed: IntArray, total: IntArray) -> DoubleArray:
     return np.where(failed == 0, 0.0, (rates + squares / 2.0 - spread) / (1.0 + squares))
 
 
-def worst_first(found: Combinations) -> list[int]:
-    """Return the places of all combinations, highest lower end first; of equals the shorter and then the larger one."""
-    if not len(found):
-        return []
-    ends = np.round(lower_ends(found.failed_inside, found.n_inside), 9)
-    order: list[int] = np.lexsort((-found.n_inside, found.orders, -ends)).tolist()
+def worst_first(found: Combinations, places: IntArray | None = None) -> list[int]:
+    """Return places of combinations, all by default, highest lower end first; of equals the shorter and then the larger one."""
+    kept = np.arange(len(found)) if places is None else places
+    ends = np.round(lower_ends(found.failed_inside[kept], found.n_inside[kept]), 9)
+    order: list[int] = kept[np.lexsort((-found.n_inside[kept], found.orders[kept], -ends))].tolist()
     return order
 
 
@@ -70,10 +69,7 @@ def worth_showing(found: Combinations, most: int) -> list[int]:
         with_more = np.flatnonzero((found.orders > 1) & (found.attributes[:, dropped] >= 0))
         if len(with_more):
             adds[with_more] &= ends[with_more] > rates[found.without(with_more, dropped)]
-    places = np.flatnonzero(adds)
-    order = np.lexsort((-found.n_inside[places], found.orders[places], -np.round(ends[places], 9)))
-    shown: list[int] = places[order][:most].tolist()
-    return shown
+    return worst_first(found, np.flatnonzero(adds))[:most]
 
 
 MIN_SUPPORT = 5

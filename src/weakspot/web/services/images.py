@@ -23,7 +23,7 @@ from weakspot.run.halves import used_rows
 from weakspot.run.preparation import CLIP
 from weakspot.store.csv_tables import csv_text
 from weakspot.web.services.attributes import coded_attributes
-from weakspot.web.services.samples import ShownSample, files_of, names_of
+from weakspot.web.services.samples import ShownSample, files_of, names_of, predicted_names
 from weakspot.web.services.slice_editing import slice_of
 from weakspot.web.services.slices import Shown, look_at
 from weakspot.web.services.view import SamplePage, View
@@ -99,15 +99,23 @@ def _read(workspace: Workspace) -> VisibleSamples:
 
 
 def _visible_rows(workspace: Workspace) -> tuple[IntArray, ByteArray]:
-    samples, settings = workspace.samples, workspace.project.settings
-    dataset = samples.dataset
-    is_evaluated = np.zeros(len(dataset), dtype=np.bool_)
-    is_evaluated[used_rows(samples, settings)] = True
-    looked_at = workspace.discovery.rows
-    if settings.verify.scheme == "cross-fit":
+    looked_at, *surroundings = rows_by_part(workspace)
+    if workspace.project.settings.verify.scheme == "cross-fit":
         looked_at = np.concatenate([looked_at, workspace.confirmation.rows])
+    return in_order([looked_at, *surroundings])
+
+
+def rows_by_part(workspace: Workspace) -> list[IntArray]:
+    """Return the rows of the discovery half, of training and of the pool, without those that slices are evaluated on."""
+    samples, dataset = workspace.samples, workspace.samples.dataset
+    is_evaluated = np.zeros(len(dataset), dtype=np.bool_)
+    is_evaluated[used_rows(samples, workspace.project.settings)] = True
     others = [dataset.rows_of(split) for split in (Split.TRAIN, Split.POOL)]
-    groups = [looked_at, *(rows[~is_evaluated[rows]] for rows in others)]
+    return [workspace.discovery.rows, *(rows[~is_evaluated[rows]] for rows in others)]
+
+
+def in_order(groups: Sequence[IntArray]) -> tuple[IntArray, ByteArray]:
+    """Return rows of several groups, ascending [n], and the group of each [n]."""
     rows = np.concatenate(groups).astype(np.int64)
     parts = np.repeat(np.arange(len(groups), dtype=np.uint8), [len(group) for group in groups])
     order = np.argsort(rows, kind="stable")
@@ -547,13 +555,15 @@ def list_images(
     """Return visible rows as pages show them."""
     seen, dataset = visible_samples(workspace), workspace.samples.dataset
     book = workspace.shared.marks()
+    is_multi = dataset.task is Task.MULTI_LABEL and dataset.has_predictions
+    nothing = "none" if is_multi else NOT_KNOWN
     places = np.searchsorted(seen.rows, rows)
     columns = zip(
         rows.tolist(),
         dataset.sample_ids(rows),
         names_of(dataset, rows),
         label_texts(dataset, rows),
-        _predicted_names(workspace, rows),
+        [", ".join(one) or nothing for one in predicted_names(dataset, rows)],
         seen.results[places].tolist(),
         seen.parts[places].tolist(),
         [None] * len(rows) if scores is None else scores,
@@ -572,20 +582,6 @@ def list_images(
             marks=[one.words for one in book.of(sample_id)],
         )
         for row, sample_id, name, label, answer, result, part, score in columns
-    ]
-
-
-def _predicted_names(workspace: Workspace, rows: IntArray) -> list[str]:
-    dataset, seen = workspace.samples.dataset, visible_samples(workspace)
-    if not dataset.has_predictions:
-        return [NOT_KNOWN] * len(rows)
-    if dataset.task is Task.SINGLE_LABEL:
-        codes = seen.answers[np.searchsorted(seen.rows, rows)].tolist()
-        return [dataset.class_names[code] if code >= 0 else NOT_KNOWN for code in codes]
-    matrix = predicted_labels(dataset, rows)
-    return [
-        ", ".join(dataset.class_names[code] for code in np.flatnonzero(line)) or "none"
-        for line in matrix
     ]
 
 

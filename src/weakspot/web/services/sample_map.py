@@ -23,18 +23,16 @@ from weakspot.core.arrays import (
     generator,
     unit_rows,
 )
-from weakspot.core.dataset import Split
 from weakspot.core.errors import NotEnoughDataError, StoreError
 from weakspot.core.run import StageProgress
 from weakspot.core.samples import SampleSet
 from weakspot.models.loading import require_library
 from weakspot.project.project import Project
-from weakspot.run.halves import used_rows
 from weakspot.run.preparation import CLIP, FEATURES
 from weakspot.store import atomic
 from weakspot.store.array_files import mapped
 from weakspot.store.project import ProjectStore
-from weakspot.web.services.images import PARTS, ListedImage, list_images
+from weakspot.web.services.images import PARTS, ListedImage, in_order, list_images, rows_by_part
 from weakspot.web.services.view import FLOAT32, INT32, UINT8, View, pack
 from weakspot.web.services.workspace import Workspace
 
@@ -330,26 +328,16 @@ def map_sample(workspace: Workspace, row: int) -> ListedImage | None:
 
 
 def _plan(workspace: Workspace) -> MapPlan:
-    samples, project = workspace.samples, workspace.project
-    dataset, seed = samples.dataset, project.settings.seed
+    samples, seed = workspace.samples, workspace.project.settings.seed
     space = next((name for name in (CLIP, FEATURES) if name in samples.spaces), None)
-    taken = np.zeros(len(dataset), dtype=np.bool_)
-    taken[used_rows(samples, project.settings)] = True
-    groups = [
-        workspace.discovery.rows,
-        *(dataset.rows_of(split) for split in (Split.TRAIN, Split.POOL)),
-    ]
-    groups[1:] = [rows[~taken[rows]] for rows in groups[1:]]
+    groups = rows_by_part(workspace)
     draws, room, chosen = generator(seed, "map", "points"), MAX_POINTS, []
     surroundings = sum(len(rows) for rows in groups[1:])
     for place, rows in enumerate(groups):
         share = room if place == 0 or surroundings <= room else int(room * len(rows) / surroundings)
         chosen.append(draws.choice(rows, share, replace=False) if len(rows) > share else rows)
         room -= len(chosen[0]) if place == 0 else 0
-    rows = np.concatenate(chosen)
-    parts = np.repeat(np.arange(len(chosen), dtype=np.uint8), [len(group) for group in chosen])
-    order = np.argsort(rows, kind="stable")
-    rows, parts = rows[order].astype(np.int64), parts[order]
+    rows, parts = in_order(chosen)
     encoder = samples.space(space).encoder_id if space is not None else ""
     made_of = (
         f"{workspace.tables_key} {space} {encoder} {workspace.prepared.summary.n_embeddings} {seed}"

@@ -184,7 +184,7 @@ def sample_facts(workspace: Workspace, row: int, *, with_slices: bool = True) ->
         height=int(whole.column("height")[0].as_py() or 0),
         labels=_labels(dataset, row),
         given_labels=list(dataset.given_labels[row] or ()) if row in dataset.given_labels else None,
-        answers=_answers(dataset, row),
+        answers=predicted_names(dataset, np.array([row]))[0],
         is_failure=_is_failure(workspace, row),
         probabilities=_probabilities(dataset, row),
         columns=_columns(dataset, whole),
@@ -263,23 +263,19 @@ def _labels(dataset: Dataset, row: int) -> list[str]:
     ]
 
 
-def _answers(dataset: Dataset, row: int) -> list[str]:
+def predicted_names(dataset: Dataset, rows: IntArray) -> list[list[str]]:
+    """Return the classes that the classifier answered of every row; none where that is not known."""
+    names = dataset.class_names
     if not dataset.has_predictions:
-        return []
+        return [[] for _ in rows]
     if dataset.task is Task.MULTI_LABEL:
-        return [
-            name
-            for name, is_answer in zip(
-                dataset.class_names, predicted_labels(dataset, np.array([row]))[0], strict=True
-            )
-            if is_answer
-        ]
-    if dataset.predictions is not None:
-        code = int(dataset.predictions[row])
-    else:
-        chances = np.asarray(dataset.probabilities)[row]
-        code = int(np.argmax(chances)) if np.isfinite(chances).all() else -1
-    return [dataset.class_names[code]] if code >= 0 else []
+        found = predicted_labels(dataset, rows)
+        return [[names[code] for code in np.flatnonzero(line)] for line in found]
+    codes = predicted_classes(dataset, rows)
+    if dataset.predictions is None:
+        chances = np.asarray(dataset.probabilities)[rows]
+        codes = np.where(np.isfinite(chances).all(axis=1), codes, -1)
+    return [[names[code]] if code >= 0 else [] for code in codes.tolist()]
 
 
 def _is_failure(workspace: Workspace, row: int) -> bool | None:
@@ -288,7 +284,7 @@ def _is_failure(workspace: Workspace, row: int) -> bool | None:
     if (
         dataset.task is not Task.SINGLE_LABEL
         or not dataset.is_labelled[row]
-        or not _answers(dataset, row)
+        or not predicted_names(dataset, np.array([row]))[0]
     ):
         return None
     try:

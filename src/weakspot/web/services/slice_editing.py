@@ -807,13 +807,23 @@ def part_numbers(
     picked: BoolArray, groups: IntArray | None, draws: np.random.Generator
 ) -> IntArray:
     """Return the part of every sample [n]; groups stay whole, unless the picked samples are all of one."""
-    if groups is not None and len(np.unique(groups[picked])) > 1:
+    are_several = groups is not None and len(np.unique(groups[picked])) > 1
+    return even_parts(picked, groups if are_several else None, draws)
+
+
+def even_parts(
+    is_first: BoolArray, groups: IntArray | None, draws: np.random.Generator
+) -> IntArray:
+    """Return the part of every sample [n], with samples of both kinds spread evenly among the parts; groups stay whole."""
+    if groups is not None:
         from weakspot.core.kernels import fold_numbers
 
-        found: IntArray = fold_numbers(picked, draws.permutation(len(picked)), N_PARTS, groups)[0]
+        found: IntArray = fold_numbers(is_first, draws.permutation(len(is_first)), N_PARTS, groups)[
+            0
+        ]
         return found
-    parts = np.empty(len(picked), dtype=np.int64)
-    for side in (picked, ~picked):
+    parts = np.empty(len(is_first), dtype=np.int64)
+    for side in (is_first, ~is_first):
         own = np.flatnonzero(side)
         parts[draws.permutation(own)] = np.arange(len(own)) % N_PARTS
     return parts
