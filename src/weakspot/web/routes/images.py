@@ -204,9 +204,7 @@ def heat(_person: ProjectReader, row: SeenRow, parts: Parts) -> HeatView:
 
 
 @router.get("/samples/{row}/repairs")
-def repairs(
-    _person: ProjectReader, row: SeenRow, parts: Parts
-) -> dict[str, list[RepairOnSample]]:
+def repairs(_person: ProjectReader, row: SeenRow, parts: Parts) -> dict[str, list[RepairOnSample]]:
     """Return what each repair of the newest run changed for a sample."""
     return {"repairs": repairs_on_sample(parts.workspace, row)}
 

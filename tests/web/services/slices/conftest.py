@@ -1,16 +1,16 @@
 """A small project with columns, embeddings and slices of several kinds, measured, and a copy that a test may change."""
 
-import csv
 import os
 import shutil
 
 import numpy as np
 import pytest
 from PIL import Image
+from tests.build import slice_name, slice_of, write_table
 
 from weakspot.core.failures import describe_criterion
 from weakspot.core.rules import ColumnRule, LinearRule
-from weakspot.core.slices import DataUse, FailureSlice, SliceName
+from weakspot.core.slices import DataUse
 from weakspot.project.project import Project
 from weakspot.run.stage_clock import new_record
 from weakspot.web.services.workspace import Workspace
@@ -33,26 +33,15 @@ def sliced_folder(tmp_path_factory):
     embeddings[:, 2] += 1.0
     fails = draws.random(N_SAMPLES) < np.where((colours == 1) & (labels == 0), 0.8, 0.1)
     np.save(folder / "embeddings.npy", embeddings)
-    names = ("apple", "pear")
-    with (folder / "manifest.csv").open("w", newline="") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(["path", "label", "prediction", "split", "colour", "place", "is_ripe"])
-        for number, (label, colour, place) in enumerate(zip(labels, colours, places, strict=True)):
-            Image.new("RGB", (8, 8), (number % 256, number // 256, 7)).save(
-                folder / f"{number}.png", compress_level=1
-            )
-            said = names[1 - label if fails[number] else label]
-            writer.writerow(
-                [
-                    f"{number}.png",
-                    names[label],
-                    said,
-                    "validation",
-                    COLOURS[colour],
-                    PLACES[place],
-                    number % 3 == 0,
-                ]
-            )
+    names, rows = ("apple", "pear"), []
+    for number, (label, colour, place) in enumerate(zip(labels, colours, places, strict=True)):
+        file, said = f"{number}.png", names[label ^ int(fails[number])]
+        image = Image.new("RGB", (8, 8), (number % 256, number // 256, 7))
+        image.save(folder / file, compress_level=1)
+        held = COLOURS[colour], PLACES[place], number % 3 == 0
+        rows.append([file, names[label], said, "validation", *held])
+    header = ["path", "label", "prediction", "split", "colour", "place", "is_ripe"]
+    write_table(folder / "manifest.csv", header, rows)
     (folder / "weakspot.toml").write_text(
         '[data]\nsource = "manifest.csv"\n[embedder]\nname = "given-embeddings"\n[embedder.options]\npath = "embeddings.npy"\n'
     )
@@ -74,14 +63,11 @@ def _with_slices(project, workspace):
         "on a shelf": ColumnRule(column="place", values=("shelf",)),
     }
     slices = tuple(
-        FailureSlice(
-            class_name="apple",
-            rule=rule,
+        slice_of(
+            rule,
             method="attributes" if isinstance(rule, ColumnRule) else "directions",
             found_on=found_on,
-            names=(
-                SliceName(phrase=f"an apple, {words}", contrast=words, score=1.0, describer="test"),
-            ),
+            names=(slice_name(words, phrase=f"an apple, {words}", describer="test"),),
         )
         for words, rule in rules.items()
     )
@@ -104,20 +90,9 @@ def sliced(sliced_folder, tmp_path):
 @pytest.fixture
 def compared(sliced, sliced_folder, tmp_path):
     """The project beside one whose classifier is right on every apple, not compared yet."""
-    other = tmp_path / "sturdier"
-    shutil.copytree(
-        sliced_folder,
-        other,
-        copy_function=os.link,
-        ignore=shutil.ignore_patterns(".weakspot", "manifest.csv"),
-    )
-    with (sliced_folder / "manifest.csv").open() as stream:
-        rows = list(csv.DictReader(stream))
-    with (other / "manifest.csv").open("w", newline="") as stream:
-        writer = csv.DictWriter(stream, rows[0])
-        writer.writeheader()
-        writer.writerows(
-            {**row, "prediction": "apple"} if row["label"] == "apple" else row for row in rows
-        )
+    other, left = tmp_path / "sturdier", shutil.ignore_patterns(".weakspot", "manifest.csv")
+    shutil.copytree(sliced_folder, other, copy_function=os.link, ignore=left)
+    table = (sliced_folder / "manifest.csv").read_text().replace("apple,pear", "apple,apple")
+    (other / "manifest.csv").write_text(table)
     Project.open(other).ingest()
     return Workspace(sliced.project, others=(other,))
