@@ -1,10 +1,9 @@
 from pathlib import Path
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
 from PIL import Image
+from tests.models.tiny_graphs import entry, node, save_graph
 
 from weakspot.core.errors import ModelError
 from weakspot.models.embedded.encoder import known_image
@@ -36,26 +35,14 @@ def small_model(path: Path) -> Path:
         "shape": np.array([1, WIDTH, GRID * GRID], dtype=np.int64),
     }
     nodes = [
-        helper.make_node("Conv", ["input", "weights"], ["patches"], strides=[CELL, CELL]),
-        helper.make_node("Reshape", ["patches", "shape"], ["flat"]),
-        helper.make_node("Transpose", ["flat"], ["rows"], perm=[0, 2, 1]),
-        helper.make_node("Concat", ["first", "rows"], [TOKENS], axis=1),
-        helper.make_node("ReduceMean", [TOKENS], ["output"], axes=[1], keepdims=0),
+        node("Conv", ["input", "weights"], ["patches"], strides=[CELL, CELL]),
+        node("Reshape", ["patches", "shape"], ["flat"]),
+        node("Transpose", ["flat"], ["rows"], perm=[0, 2, 1]),
+        node("Concat", ["first", "rows"], [TOKENS], axis=1),
+        node("ReduceMean", [TOKENS], ["output"], axes=[1], keepdims=0),
     ]
-    given = helper.make_tensor_value_info("input", TensorProto.FLOAT, [1, 3, SIDE, SIDE])
-    found = helper.make_tensor_value_info("output", TensorProto.FLOAT, [1, WIDTH])
-    graph = helper.make_graph(
-        nodes,
-        "patches",
-        [given],
-        [found],
-        [numpy_helper.from_array(value, name) for name, value in constants.items()],
-    )
-    onnx.save(
-        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 14)], ir_version=8),
-        str(path),
-    )
-    return path
+    given, found = entry("input", shape=[1, 3, SIDE, SIDE]), entry("output", shape=[1, WIDTH])
+    return save_graph(path, nodes, [given], [found], constants)
 
 
 @pytest.fixture

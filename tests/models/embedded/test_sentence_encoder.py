@@ -1,9 +1,9 @@
 from pathlib import Path
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto
+from tests.models.tiny_graphs import entry, node, save_graph
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from weakspot.core.errors import ModelError
@@ -21,15 +21,12 @@ def encoder(tmp_path: Path) -> SentenceEncoder:
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     tokenizer.enable_padding(length=8)
     tokenizer.save(str(tmp_path / "tokenizer.json"))
-    graph = helper.make_graph(
-        [helper.make_node("Gather", ["table", "input_ids"], ["hidden"])],
-        "look-up",
-        [helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["m", "t"])],
-        [helper.make_tensor_value_info("hidden", TensorProto.FLOAT, ["m", "t", 2])],
-        [numpy_helper.from_array(WORD_EMBEDDINGS, "table")],
+    nodes = [node("Gather", ["table", "input_ids"], ["hidden"])]
+    given, found = (
+        entry("input_ids", TensorProto.INT64, ["m", "t"]),
+        entry("hidden", shape=["m", "t", 2]),
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    onnx.save(model, tmp_path / "model.onnx")
+    save_graph(tmp_path / "model.onnx", nodes, [given], [found], {"table": WORD_EMBEDDINGS})
     return SentenceEncoder(tmp_path / "model.onnx", tmp_path / "tokenizer.json", max_tokens=3)
 
 

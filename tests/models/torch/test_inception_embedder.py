@@ -1,13 +1,12 @@
-import warnings
-
 import numpy as np
-import onnx
 import pytest
 import timm
 import torch
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto
 from PIL import Image
 from safetensors.torch import save_file
+from tests.models.tiny_graphs import entry, node, save_graph
+from tests.models.tiny_networks import script
 
 from weakspot.core.errors import ConfigError, ModelError, UnavailableError
 from weakspot.core.roles import Embedder
@@ -31,31 +30,15 @@ class Maps(torch.nn.Module):
         return pixels, pixels.sum()
 
 
-def _script(module, path):
-    with warnings.catch_warnings():
-        warnings.filterwarnings(
-            "ignore", message=".*torch.jit.*deprecated", category=DeprecationWarning
-        )
-        torch.jit.script(module).save(str(path))
-    return path
-
-
 def _graph(path, *, kind=TensorProto.FLOAT, shape=("n", 3, 6, 6)):
     nodes = [
-        helper.make_node("Cast", ["pixels"], ["numbers"], to=TensorProto.FLOAT),
-        helper.make_node("GlobalAveragePool", ["numbers"], ["mean"]),
-        helper.make_node("Flatten", ["mean"], ["flat"]),
-        helper.make_node("MatMul", ["flat", "weights"], ["features"]),
+        node("Cast", ["pixels"], ["numbers"], to=TensorProto.FLOAT),
+        node("GlobalAveragePool", ["numbers"], ["mean"]),
+        node("Flatten", ["mean"], ["flat"]),
+        node("MatMul", ["flat", "weights"], ["features"]),
     ]
-    given = helper.make_tensor_value_info("pixels", kind, list(shape))
-    found = helper.make_tensor_value_info("features", TensorProto.FLOAT, [shape[0], 4])
-    weights = numpy_helper.from_array(np.eye(3, 4, dtype=np.float32), "weights")
-    graph = helper.make_graph(nodes, "features", [given], [found], [weights])
-    onnx.save(
-        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9),
-        str(path),
-    )
-    return path
+    given, found = entry("pixels", kind, list(shape)), entry("features", shape=[shape[0], 4])
+    return save_graph(path, nodes, [given], [found], {"weights": np.eye(3, 4, dtype=np.float32)})
 
 
 def _raw(embedder, *images):
@@ -66,7 +49,7 @@ RED, GREY = Image.new("RGB", (40, 20), (255, 0, 0)), Image.new("RGB", (9, 9), (5
 
 
 def test_inception_embedder__a_script_that_takes_the_flag_gives_features(tmp_path):
-    embedder = InceptionEmbedder(path=_script(WithFlag(), tmp_path / "net.pt"), side=12)
+    embedder = InceptionEmbedder(path=script(WithFlag(), tmp_path / "net.pt"), side=12)
     assert isinstance(embedder, Embedder)
     assert embedder.prepare(RED).shape == (3, 12, 12)
     assert embedder.prepare(RED).dtype == np.uint8
@@ -77,7 +60,7 @@ def test_inception_embedder__a_script_that_takes_the_flag_gives_features(tmp_pat
 
 
 def test_inception_embedder__embeddings_have_length_one_and_features_keep_theirs(tmp_path):
-    embedder = InceptionEmbedder(path=_script(WithFlag(), tmp_path / "net.pt"))
+    embedder = InceptionEmbedder(path=script(WithFlag(), tmp_path / "net.pt"))
     prepared = [embedder.prepare(RED)]
     assert prepared[0].shape == (3, 299, 299)
     assert embedder.embed_prepared(prepared).tolist() == [[1.0, 0.0, 0.0]]
@@ -85,7 +68,7 @@ def test_inception_embedder__embeddings_have_length_one_and_features_keep_theirs
 
 
 def test_inception_embedder__a_script_without_the_flag_and_with_maps(tmp_path):
-    embedder = InceptionEmbedder(path=_script(Maps(), tmp_path / "net.pt"), side=4)
+    embedder = InceptionEmbedder(path=script(Maps(), tmp_path / "net.pt"), side=4)
     assert _raw(embedder, GREY).tolist() == [[51.0, 51.0, 51.0]]
 
 
@@ -129,7 +112,7 @@ def test_inception_embedder__a_timm_folder_gives_pooled_features(tmp_path):
 def test_inception_embedder__the_id_follows_weights_and_size(tmp_path):
     one, other = (
         _graph(tmp_path / "a.onnx", shape=("n", 3, "h", "w")),
-        _script(WithFlag(), tmp_path / "b.pt"),
+        script(WithFlag(), tmp_path / "b.pt"),
     )
     ids = {
         InceptionEmbedder(path=path, side=side).encoder_id
@@ -179,6 +162,6 @@ class Broken(torch.nn.Module):
     ("module", "words"), [(Scalar(), "one row of features"), (Broken(), "fails on a batch")]
 )
 def test_inception_embedder__an_answer_that_is_no_feature_is_refused(tmp_path, module, words):
-    embedder = InceptionEmbedder(path=_script(module, tmp_path / "net.pt"), side=4)
+    embedder = InceptionEmbedder(path=script(module, tmp_path / "net.pt"), side=4)
     with pytest.raises(ModelError, match=words):
         _raw(embedder, RED)
