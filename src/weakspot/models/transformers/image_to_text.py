@@ -284,130 +284,6 @@ CAPTION_TASKS = {"florence2": ("<CAPTION>", "<MORE_DETAILED_CAPTION>")}
 """Kinds of models that are told what to do by a token of their own: for one sentence, and for several."""
 
 
-class CaptionLikelihoods:
-    """Log-likelihoods of captions: sums, never means, over the tokens of a caption.
-
-    Sums are what products over the images of a cluster need. A longer caption is less likely for its length alone, so captions
-    of equally many sentences are to be compared. That the caption ends there is not part of it: it is judged as a beginning. All
-    images of a batch get the same caption, so nothing is padded.
-
-    Args:
-        speaker: the model with its processor.
-    """
-
-    def __init__(self, speaker: ImagesToWords) -> None:
-        self._speaker = speaker
-
-    def of(self, images: Sequence[Image.Image], captions: Sequence[str]) -> FloatArray:
-        """Return log P(caption | image) [n, m].
-
-        Raises:
-            ModelError: if the model cannot read a caption, for example because it is too long.
-        """
-        found = np.zeros((len(images), len(captions)), dtype=np.float32)
-        if not found.size:
-            return found
-        size = self._speaker.batch_size
-        for start in range(0, len(images), size):
-            found[start : start + size] = self._batch(
-                [one.convert("RGB") for one in images[start : start + size]], captions
-            )
-        return found
-
-    def _batch(self, images: Sequence[Image.Image], captions: Sequence[str]) -> FloatArray:
-        columns = []
-        with self._speaker.running():
-            seen = self._seen(images)
-            for caption in captions:
-                columns.append(self._score(seen, self._tokens(caption), len(images)))
-        return np.stack(columns, axis=1)
-
-    def _tokens(self, caption: str) -> list[int]:
-        words = " ".join(caption.split())
-        spoken = f" {words}" if self._speaker.is_chat and words else words
-        return [
-            int(token)
-            for token in self._speaker.tokenizer(spoken, add_special_tokens=False)["input_ids"]
-        ]
-
-    def _score(self, seen: dict[str, Any], tokens: list[int], n_images: int) -> FloatArray:
-        """Return the log-likelihood [n] of one caption for every image of a batch."""
-        if not tokens:
-            return np.zeros(n_images, dtype=np.float32)
-        torch, given = self._speaker.torch, dict(seen)
-        name = "decoder_input_ids" if "decoder_input_ids" in given else "input_ids"
-        prefix = given.pop(name)
-        caption = torch.tensor([tokens] * n_images, device=prefix.device)
-        given |= self._masks(given, name, prefix, caption)
-        logits = self._call(given | {name: torch.cat([prefix, caption], dim=1)})[
-            :, -len(tokens) - 1 : -1
-        ]
-        chosen = (
-            torch.log_softmax(logits.float(), dim=-1).gather(2, caption.unsqueeze(2)).squeeze(2)
-        )
-        return np.asarray(chosen.sum(dim=1).cpu().numpy(), dtype=np.float32)
-
-    def _masks(self, given: dict[str, Any], name: str, prefix: Any, caption: Any) -> dict[str, Any]:
-        """Return what stands beside the tokens, one entry a token, as long as they are now."""
-        torch = self._speaker.torch
-        beside = {
-            key: values
-            for key, values in given.items()
-            if name == "input_ids" and values.shape == prefix.shape
-        }
-        grown = {
-            key: torch.zeros_like(caption, dtype=values.dtype) for key, values in beside.items()
-        }
-        if "attention_mask" in grown:
-            grown["attention_mask"] += 1
-        return {key: torch.cat([values, grown[key]], dim=1) for key, values in beside.items()}
-
-    def _call(self, given: dict[str, Any]) -> Any:
-        model = self._speaker.module
-        if self._speaker.config.model_type == "blip":
-            return model.text_decoder(**given).logits
-        return model(**given, use_cache=False).logits
-
-    def _seen(self, images: Sequence[Image.Image]) -> dict[str, Any]:
-        """Return all that the model takes beside a caption; what is before the caption is the last entry of its tokens."""
-        speaker, config = self._speaker, self._speaker.config
-        if speaker.is_chat:
-            return speaker.on_device(speaker.inputs(images, SCORED))
-        if config.model_type in CAPTION_TASKS:
-            asked = speaker.on_device(speaker.inputs(images, CAPTION_TASKS[config.model_type][0]))
-            return asked | {"decoder_input_ids": self._repeat([speaker.decoder_start], len(images))}
-        seen = speaker.on_device({"pixel_values": speaker.inputs(images, None)["pixel_values"]})
-        if config.model_type == "blip":
-            shown = speaker.module.vision_model(**seen).last_hidden_state
-            return {
-                "encoder_hidden_states": shown,
-                "input_ids": self._repeat([config.text_config.bos_token_id], len(images)),
-            }
-        if config.model_type == "blip-2":
-            return seen | self._after_queries(len(images))
-        if config.is_encoder_decoder:
-            shown = speaker.module.get_encoder()(**seen)
-            return {
-                "encoder_outputs": shown,
-                "decoder_input_ids": self._repeat([speaker.decoder_start], len(images)),
-            }
-        return seen | {"input_ids": self._repeat([speaker.tokenizer.cls_token_id], len(images))}
-
-    def _after_queries(self, n_images: int) -> dict[str, Any]:
-        """Return the places that BLIP-2 fills with what it sees, and the start of what it writes."""
-        config = self._speaker.config
-        places = [config.image_token_index] * config.num_query_tokens
-        if config.use_decoder_only_language_model:
-            return {"input_ids": self._repeat([*places, config.text_config.bos_token_id], n_images)}
-        start = self._repeat([self._speaker.decoder_start], n_images)
-        return {"input_ids": self._repeat(places, n_images), "decoder_input_ids": start}
-
-    def _repeat(self, tokens: Sequence[int], n_images: int) -> Any:
-        return self._speaker.torch.tensor(
-            [list(tokens)] * n_images, device=self._speaker.module.device
-        )
-
-
 LED_TOKENS = 12
 
 
@@ -487,8 +363,23 @@ class TransformersCaptioner(ImagesToWords):
         ]
 
     def log_likelihoods(self, images: Sequence[Image.Image], captions: Sequence[str]) -> FloatArray:
-        """Return log P(caption | image) [n, m]: the sum over the caption's tokens, so that longer captions are less likely."""
-        return CaptionLikelihoods(self).of(images, captions)
+        """Return log P(caption | image) [n, m]: sums, never means, over the tokens of a caption.
+
+        Sums are what products over the images of a cluster need. A longer caption is less likely for its length alone, so captions
+        of equally many sentences are to be compared. That the caption ends there is not part of it: it is judged as a beginning.
+        All images of a batch get the same caption, so nothing is padded.
+
+        Raises:
+            ModelError: if the model cannot read a caption, for example because it is too long.
+        """
+        found = np.zeros((len(images), len(captions)), dtype=np.float32)
+        for start in range(0, len(images) if captions else 0, self.batch_size):
+            batch = [image.convert("RGB") for image in images[start : start + self.batch_size]]
+            with self.running():
+                seen = self._seen(batch)
+                scores = [self._score(seen, self._tokens(one), len(batch)) for one in captions]
+            found[start : start + self.batch_size] = np.stack(scores, axis=1)
+        return found
 
     @property
     def _tasks(self) -> tuple[str, str] | None:
@@ -501,6 +392,88 @@ class TransformersCaptioner(ImagesToWords):
             led_sentence(opening, text)
             for text in self.go_on(images, begun, instruction="", max_new_tokens=n_tokens)
         ]
+
+    def _tokens(self, caption: str) -> list[int]:
+        words = " ".join(caption.split())
+        spoken = f" {words}" if self.is_chat and words else words
+        return [
+            int(token) for token in self.tokenizer(spoken, add_special_tokens=False)["input_ids"]
+        ]
+
+    def _score(self, seen: dict[str, Any], tokens: list[int], n_images: int) -> FloatArray:
+        """Return the log-likelihood [n] of one caption for every image of a batch."""
+        if not tokens:
+            return np.zeros(n_images, dtype=np.float32)
+        torch, given = self.torch, dict(seen)
+        name = "decoder_input_ids" if "decoder_input_ids" in given else "input_ids"
+        prefix = given.pop(name)
+        caption = torch.tensor([tokens] * n_images, device=prefix.device)
+        given |= self._masks(given, name, prefix, caption)
+        logits = self._call(given | {name: torch.cat([prefix, caption], dim=1)})[
+            :, -len(tokens) - 1 : -1
+        ]
+        chosen = (
+            torch.log_softmax(logits.float(), dim=-1).gather(2, caption.unsqueeze(2)).squeeze(2)
+        )
+        return np.asarray(chosen.sum(dim=1).cpu().numpy(), dtype=np.float32)
+
+    def _masks(self, given: dict[str, Any], name: str, prefix: Any, caption: Any) -> dict[str, Any]:
+        """Return what stands beside the tokens, one entry a token, as long as they are now."""
+        torch = self.torch
+        beside = {
+            key: values
+            for key, values in given.items()
+            if name == "input_ids" and values.shape == prefix.shape
+        }
+        grown = {
+            key: torch.zeros_like(caption, dtype=values.dtype) for key, values in beside.items()
+        }
+        if "attention_mask" in grown:
+            grown["attention_mask"] += 1
+        return {key: torch.cat([values, grown[key]], dim=1) for key, values in beside.items()}
+
+    def _call(self, given: dict[str, Any]) -> Any:
+        model = self.module
+        if self.config.model_type == "blip":
+            return model.text_decoder(**given).logits
+        return model(**given, use_cache=False).logits
+
+    def _seen(self, images: Sequence[Image.Image]) -> dict[str, Any]:
+        """Return all that the model takes beside a caption; what is before the caption is the last entry of its tokens."""
+        config = self.config
+        if self.is_chat:
+            return self.on_device(self.inputs(images, SCORED))
+        if config.model_type in CAPTION_TASKS:
+            asked = self.on_device(self.inputs(images, CAPTION_TASKS[config.model_type][0]))
+            return asked | {"decoder_input_ids": self._repeat([self.decoder_start], len(images))}
+        seen = self.on_device({"pixel_values": self.inputs(images, None)["pixel_values"]})
+        if config.model_type == "blip":
+            shown = self.module.vision_model(**seen).last_hidden_state
+            return {
+                "encoder_hidden_states": shown,
+                "input_ids": self._repeat([config.text_config.bos_token_id], len(images)),
+            }
+        if config.model_type == "blip-2":
+            return seen | self._after_queries(len(images))
+        if config.is_encoder_decoder:
+            shown = self.module.get_encoder()(**seen)
+            return {
+                "encoder_outputs": shown,
+                "decoder_input_ids": self._repeat([self.decoder_start], len(images)),
+            }
+        return seen | {"input_ids": self._repeat([self.tokenizer.cls_token_id], len(images))}
+
+    def _after_queries(self, n_images: int) -> dict[str, Any]:
+        """Return the places that BLIP-2 fills with what it sees, and the start of what it writes."""
+        config = self.config
+        places = [config.image_token_index] * config.num_query_tokens
+        if config.use_decoder_only_language_model:
+            return {"input_ids": self._repeat([*places, config.text_config.bos_token_id], n_images)}
+        start = self._repeat([self.decoder_start], n_images)
+        return {"input_ids": self._repeat(places, n_images), "decoder_input_ids": start}
+
+    def _repeat(self, tokens: Sequence[int], n_images: int) -> Any:
+        return self.torch.tensor([list(tokens)] * n_images, device=self.module.device)
 
 
 def _open(text: str, opening: str) -> str:
