@@ -12,6 +12,7 @@ import hashlib
 import json
 import re
 import shutil
+import sys
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -31,6 +32,17 @@ from embedded_images import (
 )
 from PIL import Image
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
+from attribute_images import (
+    COLOURS,
+    FILTERS,
+    SIDE,
+    place,
+    plain_background,
+    random_view,
+    recolour,
+)
+
 from weakspot.core.arrays import unit_rows
 from weakspot.models.embedded.encoder import (
     KNOWN_EMBEDDING,
@@ -42,15 +54,6 @@ from weakspot.models.embedded.encoder import (
 from weakspot.models.embedded.image_tower import IMAGE_TOWER
 from weakspot.models.packages.registry_source import fetch
 from weakspot.models.text_side import TextProjection, read_arrays
-from weakspot_lab.align.attribute_images import (
-    COLOURS,
-    FILTERS,
-    SIDE,
-    place,
-    plain_background,
-    random_view,
-    recolour,
-)
 from weakspot_lab.align.evaluation import (
     area_under_curve,
     class_embeddings,

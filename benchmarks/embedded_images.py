@@ -13,10 +13,8 @@ import numpy as np
 from PIL import Image, ImageOps
 from pyarrow import parquet
 
-from weakspot_lab.align.attribute_images import (
-    SIDE,
-    plain_background,
-)
+sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
+from attribute_images import SIDE, plain_background
 
 N_PER_KIND = 28
 STAMP_KINDS = ("animals", "food", "clothes", "vehicles", "household", "plants", "hobbies", "sports")

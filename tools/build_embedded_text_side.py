@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import onnxruntime
+from attribute_images import COLOURS
 from PIL import Image
 from teaching_images import (
     STYLE_TEXTS,
@@ -33,7 +34,6 @@ from teaching_images import (
 from weakspot.core.arrays import unit_rows
 from weakspot.models.embedded.encoder import KNOWN_EMBEDDING, SentenceEncoder, known_image
 from weakspot_lab.align.aligning import settings_of
-from weakspot_lab.align.attribute_images import COLOURS
 from weakspot_lab.align.evaluation import phrasings
 from weakspot_lab.align.pairs import Concepts, PairGroup, group_from_texts
 from weakspot_lab.align.training import AlignParameters, AlignResult, fit_text_side, held_out_recall

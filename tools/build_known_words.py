@@ -19,6 +19,16 @@ from pathlib import Path
 
 import numpy as np
 import teaching_scenes
+from attribute_images import COLOURS
+from known_word_memory import (
+    centred_words,
+    combined,
+    embed_words,
+    fit_memory,
+    projected,
+    read_word_embeddings,
+    read_words,
+)
 from known_word_phrases import (
     COLOUR_PHRASES,
     KEPT_SCENES,
@@ -38,16 +48,6 @@ from weakspot.core.arrays import unit_rows
 from weakspot.models.embedded.encoder import PROJECTION_PATH
 from weakspot.models.text_side import TextMemory, TextProjection, bare_phrase
 from weakspot_lab.align.aligning import EncodeSentences, sentence_encoder
-from weakspot_lab.align.attribute_images import COLOURS
-from weakspot_lab.align.remembering import (
-    centred_words,
-    combined,
-    embed_words,
-    fit_memory,
-    projected,
-    read_word_embeddings,
-    read_words,
-)
 
 MIN_CAPTIONS = 15
 BLEND = 0.5

@@ -24,6 +24,14 @@ import numpy as np
 import teaching_scenes
 import teaching_writing
 from build_known_words import caption_words
+from known_word_measures import (
+    ToldImages,
+    WordFigure,
+    card_page,
+    card_rows,
+    embed_images,
+    measure_words,
+)
 from known_word_phrases import SIZED, WRITTEN, scene_phrases
 from known_word_truths import OF_CLASSES, OF_SCENES, SAID
 from teaching_writing import MEASURE
@@ -34,14 +42,6 @@ from weakspot.models.text_side import TextMemory, TextProjection, bare_phrase
 from weakspot.words.captions import built_in_vocabulary, content_words
 from weakspot.words.wordnet import ancestors
 from weakspot_lab.align.aligning import sentence_encoder
-from weakspot_lab.align.measuring import (
-    ToldImages,
-    WordFigure,
-    card_page,
-    card_rows,
-    embed_images,
-    measure_words,
-)
 
 MIN_OF_CLASSES, MIN_OF_KIND = 8, 4
 DOMAINS = ("animal", "person", "food", "foodstuff", "produce", "plant", "artifact", "object")

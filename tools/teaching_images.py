@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import attribute_images as images
 import numpy as np
 from PIL import Image
-
-from weakspot_lab.align import attribute_images as images
 
 SEED = 20
 NUISANCE_SEED = 33

@@ -13,10 +13,9 @@ from PIL import Image
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 import embedded_images as shown
+import scene_images as scenes
+from attribute_images import FILTERS, place, plain_background, random_view
 from teaching_writing import LEARN, MEASURE, Drawn, _halves, _photograph
-
-from weakspot_lab.align import scene_images as scenes
-from weakspot_lab.align.attribute_images import FILTERS, place, plain_background, random_view
 
 SEED = 43
 N_SCENES = {LEARN: 14, MEASURE: 12}

@@ -15,10 +15,10 @@ from PIL import Image
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 import embedded_images as shown
+from attribute_images import place, plain_background, random_view
+from written_images import WRITINGS
 
 from weakspot.project.example_data import groceries
-from weakspot_lab.align.attribute_images import place, plain_background, random_view
-from weakspot_lab.align.written_images import WRITINGS
 
 SEED = 41
 LEARN, MEASURE = "train", "test"

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
+from known_word_memory import MemorySettings, fit_memory
 
 from weakspot.core.arrays import unit_rows
 from weakspot.core.errors import ModelError
 from weakspot.models.text_side import TextMemory, TextProjection, bare_phrase
-from weakspot_lab.align.remembering import MemorySettings, fit_memory
 
 WORDS = ("apple", "pear", "dog", "text")
 

@@ -1,9 +1,8 @@
 import numpy as np
 import pytest
+import scene_images as scenes
+from attribute_images import SIDE
 from PIL import Image, ImageDraw
-
-from weakspot_lab.align import scene_images as scenes
-from weakspot_lab.align.attribute_images import SIDE
 
 WHITE = Image.new("RGB", (300, 240), (255, 255, 255))
 

@@ -2,15 +2,15 @@ import json
 
 import numpy as np
 import pytest
-
-from weakspot.core.errors import DataError
-from weakspot_lab.align.remembering import (
+from known_word_memory import (
     centred_words,
     combined,
     fit_memory,
     read_word_embeddings,
     read_words,
 )
+
+from weakspot.core.errors import DataError
 
 
 def test_centred_words__have_no_common_part():

@@ -8,9 +8,8 @@ from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
+from attribute_images import COLOURS, SIDE, place, plain_background, random_view
 from PIL import Image, ImageDraw, ImageEnhance, ImageFilter, ImageOps
-
-from weakspot_lab.align.attribute_images import COLOURS, SIDE, place, plain_background, random_view
 
 HALF = 0.5
 CHANNELS = 3
@@ -95,7 +94,7 @@ def _boards(generator: np.random.Generator) -> Image.Image:
     rings = np.sin((across + 9 * np.sin(down / 37 + board)) / generator.uniform(2.5, 5) + board * 5)
     shade = 1 + 0.10 * rings + 0.06 * np.cos(board * 7)
     base = np.array([156, 108, 66]) + generator.normal(0, 16, CHANNELS)
-    values = base * shade[..., None] * np.where(across % wide < 2, 0.4, 1)[..., None]  # noqa: PLR2004
+    values = base * shade[..., None] * np.where(across % wide < 2, 0.4, 1)[..., None]
     made = Image.fromarray(np.clip(values, 0, 255).astype(np.uint8))
     made = made.rotate(90) if generator.random() < HALF else made
     return _grainy(made, generator)

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 from PIL import Image
-
-from weakspot_lab.align.written_images import WRITINGS
+from written_images import WRITINGS
 
 
 @pytest.mark.parametrize("what", WRITINGS)

@@ -129,7 +129,7 @@ def read_word_embeddings(path: Path, n_words: int) -> FloatArray:
         rows = np.load(path, allow_pickle=False)
     except (OSError, ValueError) as error:
         raise DataError(f"Embeddings cannot be read: {error}.", where=str(path)) from error
-    if rows.ndim != 2 or len(rows) != n_words:  # noqa: PLR2004
+    if rows.ndim != 2 or len(rows) != n_words:
         raise DataError(
             "There must be one embedding for every word.",
             where=str(path),

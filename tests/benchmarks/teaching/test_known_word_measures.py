@@ -1,16 +1,16 @@
 import numpy as np
 import pytest
-from PIL import Image
-from tests.models import tiny_pipelines as tiny
-
-from weakspot.models.transformers.embedder import TransformersEmbedder
-from weakspot_lab.align.measuring import (
+from known_word_measures import (
     ToldImages,
     card_page,
     card_rows,
     embed_images,
     measure_words,
 )
+from PIL import Image
+from tests.models import tiny_pipelines as tiny
+
+from weakspot.models.transformers.embedder import TransformersEmbedder
 
 RED, GREEN = np.eye(2, dtype=np.float32)
 ROWS = np.stack([RED, RED, GREEN, GREEN, (RED + GREEN) / 2])

@@ -1,8 +1,6 @@
 import numpy as np
 import pytest
-from PIL import Image
-
-from weakspot_lab.align.attribute_images import (
+from attribute_images import (
     COLOURS,
     FILTERS,
     SIDE,
@@ -11,6 +9,7 @@ from weakspot_lab.align.attribute_images import (
     random_view,
     recolour,
 )
+from PIL import Image
 
 
 def shaded_disc() -> Image.Image:
