@@ -104,7 +104,7 @@ def _view(rng: np.random.Generator, latent: FloatArray) -> FloatArray:
 
 def photograph_worlds(work: Path, *, seed: int) -> list[AdviceWorld]:
     """Return a world for every kind of apple, pear and melon, which training hardly has; features are the embedded default's."""
-    from weakspot.project.example_data import groceries
+    from weakspot.project.demo import groceries
 
     photographs = groceries()
     embeddings = _embedded(work, [photo.data for photo in photographs])

@@ -31,8 +31,7 @@ from weakspot.generate.counterfactuals import CounterfactualRequest
 from weakspot.generate.generated_folder import GenerateRequest, read_generated
 from weakspot.generate.search_page import write_search
 from weakspot.generate.search_run import SearchRequest
-from weakspot.project.demo import network, untrained_head
-from weakspot.project.example_data import groceries
+from weakspot.project.demo import groceries, network, untrained_head
 from weakspot.project.project import Project
 from weakspot.project.refine.page import headline, write_refinement
 from weakspot.project.refine.projects import refine_project

@@ -16,7 +16,7 @@ import numpy as np
 from PIL import Image
 
 from weakspot.models.embedded.encoder import EmbeddedDefault
-from weakspot.project.example_data import groceries
+from weakspot.project.demo import groceries
 from weakspot_lab.align.evaluation import (
     area_under_curve,
     class_embeddings,

@@ -14,8 +14,8 @@ from million_worlds import parts
 
 from weakspot.models.given_embeddings import GivenEmbeddings
 from weakspot.project.project import Project
-from weakspot.run.classification import classify
 from weakspot.run.embedding import embed
+from weakspot.run.models import classify
 from weakspot.run.wiring import build_engine
 from weakspot.store.array_files import packed_hashes
 

@@ -19,8 +19,15 @@ import numpy as np
 from numba import njit
 
 from weakspot.core.arrays import FloatArray
-from weakspot.project.nearest_indexes import approximate, quantise_shards, recall
-from weakspot.project.nearest_rows import EmbeddingShards, Nearest, nearest_rows, rows_above
+from weakspot.project.nearest_rows import (
+    EmbeddingShards,
+    Nearest,
+    approximate,
+    nearest_rows,
+    quantise_shards,
+    recall,
+    rows_above,
+)
 
 N_CENTRES = 1000
 N_WANTED = 20

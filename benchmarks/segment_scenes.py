@@ -18,7 +18,7 @@ from pyarrow import parquet
 
 from weakspot.core.arrays import ByteArray, FloatArray
 from weakspot.models.packages.registry_source import fetch
-from weakspot.project.example_data import GROCERIES
+from weakspot.project.demo import GROCERIES
 
 Kind = Literal["one", "cut", "heap"]
 SIDE = 320

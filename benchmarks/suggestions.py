@@ -25,7 +25,7 @@ from weakspot.data.images import decode_image
 from weakspot.discover.hypothesis import HypothesisDiscoverer
 from weakspot.models.embedded.encoder import PROJECTION_PATH, EmbeddedDefault
 from weakspot.models.text_side import TextProjection
-from weakspot.project.example_data import groceries
+from weakspot.project.demo import groceries
 from weakspot.run.suggestions import TOP, SuggestionSource
 from weakspot.words.wordnet import ancestors
 

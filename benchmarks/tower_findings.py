@@ -16,8 +16,7 @@ from generated_photographs import SETS, trained_settings
 
 from weakspot.core.dataset import Split
 from weakspot.core.run import RunRecord
-from weakspot.project.demo import choose_samples
-from weakspot.project.example_data import groceries
+from weakspot.project.demo import choose_samples, groceries
 from weakspot.project.project import Project
 from weakspot.run.settings import EmbedderSettings, Settings, WitnessSettings
 

@@ -25,7 +25,7 @@ from written_images import WRITINGS
 
 from weakspot.core.roles import ObjectMask
 from weakspot.models.embedded.encoder import EmbeddedDefault
-from weakspot.project.example_data import groceries
+from weakspot.project.demo import groceries
 from weakspot.run.settings import WitnessSettings
 from weakspot.run.witnesses import SEEN, MasksWitness, build_witnesses
 from weakspot_lab.align.evaluation import area_under_curve

@@ -18,7 +18,7 @@ from weakspot.models.embedded.encoder import EmbeddedDefault, known_image
 from weakspot.models.embedded.image_tower import IMAGE_TOWER, dequantise
 from weakspot.models.embedded.integer_tower import RANGES_PATH, Product, read_tower
 from weakspot.models.packages.registry_source import fetch
-from weakspot.project.example_data import groceries
+from weakspot.project.demo import groceries
 
 N_PHOTOGRAPHS = 16
 LARGE_SHARE = 0.999

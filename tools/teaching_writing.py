@@ -18,7 +18,7 @@ import embedded_images as shown
 from attribute_images import place, plain_background, random_view
 from written_images import WRITINGS
 
-from weakspot.project.example_data import groceries
+from weakspot.project.demo import groceries
 
 SEED = 41
 LEARN, MEASURE = "train", "test"

@@ -20,9 +20,8 @@ from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.evidence import ClassFinding
 from weakspot.core.failures import FailureCriterion
 from weakspot.core.samples import EmbeddingSpace, SampleSet
-from weakspot.run.class_findings import ask_classes
 from weakspot.run.settings import Settings
-from weakspot.run.verdicts import Asking, judged, open_ledger
+from weakspot.run.verdicts import Asking, ask_classes, judged, open_ledger
 from weakspot.store.project import ProjectStore
 
 FIRST_SEED = 1000

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageOps
 
-from weakspot.project.example_data import GroceryPhotograph, groceries
+from weakspot.project.demo import GroceryPhotograph, groceries
 from weakspot_lab.bench.photographs import CIFAR_KINDS, CIFAR_PACKAGE, npm_package
 
 SIDE = 224

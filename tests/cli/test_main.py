@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from weakspot import __version__
 from weakspot.cli import lab
 from weakspot.cli.main import COMMANDS, app, main
-from weakspot.project import machine
+from weakspot.project import doctor
 
 
 def _weakspot(*arguments, cwd="."):
@@ -222,7 +222,7 @@ def test_report__writes_three_files(planted_project):
 
 
 def test_doctor__offline_as_json(monkeypatch):
-    monkeypatch.setattr(machine, "import_problems", lambda modules: {})  # takes long: tried at home
+    monkeypatch.setattr(doctor, "import_problems", lambda modules: {})  # takes long: tried at home
     result = _weakspot("doctor", "--offline", "--json")
     findings = json.loads(result.stdout)
     assert {"python"} <= {finding["area"] for finding in findings["findings"]}

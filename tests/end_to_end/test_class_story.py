@@ -15,8 +15,7 @@ from weakspot.data.images import decode_image
 from weakspot.data.settings import DataSettings
 from weakspot.gate.check import CheckRequest, check
 from weakspot.gate.policy import parse_policy
-from weakspot.project.demo import choose_samples, network, untrained_head
-from weakspot.project.example_data import groceries
+from weakspot.project.demo import choose_samples, groceries, network, untrained_head
 from weakspot.project.project import Project
 from weakspot.repair.stage import RepairRequest
 from weakspot.repair.training.trainer import HeadTrainer

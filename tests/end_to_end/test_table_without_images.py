@@ -10,7 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from weakspot.cli.main import main
-from weakspot.project import machine
+from weakspot.project import doctor
 from weakspot.project.project import Project
 from weakspot.web.application import create_app
 from weakspot.web.jobs import JobRunner
@@ -185,7 +185,7 @@ def test_repair__a_clear_answer(weakspot, ready):
 
 
 def test_doctor_and_export__work_without_images(weakspot, ready, tmp_path, monkeypatch):
-    monkeypatch.setattr(machine, "import_problems", lambda modules: {})  # takes long: tried at home
+    monkeypatch.setattr(doctor, "import_problems", lambda modules: {})  # takes long: tried at home
     assert (
         "In order: this machine and the project are ready."
         in weakspot("doctor", "-p", ready, "--offline")[1]

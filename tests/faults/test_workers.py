@@ -9,8 +9,8 @@ from PIL import Image
 from weakspot.data.engine.processes import ProcessEngine
 from weakspot.data.image_folder import ImageFolderSource
 from weakspot.models.callable_classifier import CallableClassifier
-from weakspot.run.classification import classify
 from weakspot.run.ingestion import ingest
+from weakspot.run.models import classify
 from weakspot.store.project import ProjectStore
 
 MODEL = """

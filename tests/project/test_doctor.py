@@ -8,9 +8,9 @@ from weakspot.models.embedded import integer_tower
 from weakspot.models.embedded.encoder import FILES
 from weakspot.models.embedded.image_tower import float_tower_path
 from weakspot.models.packages.registry_source import cached_path
-from weakspot.project import doctor, machine
+from weakspot.project import doctor
+from weakspot.project.demo import GROCERIES
 from weakspot.project.doctor import examine_machine
-from weakspot.project.example_data import GROCERIES
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +26,7 @@ def surroundings(monkeypatch, tmp_path):
 @pytest.fixture
 def quick(monkeypatch):
     """Without importing every library once more."""
-    monkeypatch.setattr(machine, "import_problems", lambda modules: {})
+    monkeypatch.setattr(doctor, "import_problems", lambda modules: {})
 
 
 def findings(tmp_path: Path, **options):
@@ -54,7 +54,7 @@ def test_examine_machine__a_machine_in_order(tmp_path):
 
 def test_examine_machine__a_library_that_does_not_import(tmp_path, monkeypatch):
     monkeypatch.setattr(
-        machine, "import_problems", lambda modules: {"sklearn": "ImportError: no such symbol"}
+        doctor, "import_problems", lambda modules: {"sklearn": "ImportError: no such symbol"}
     )
     finding = findings(tmp_path)["library scikit-learn"]
     assert finding.state == "broken"
@@ -63,7 +63,7 @@ def test_examine_machine__a_library_that_does_not_import(tmp_path, monkeypatch):
 
 
 def test_examine_machine__a_library_that_is_absent(tmp_path, monkeypatch, quick):
-    monkeypatch.setattr(machine, "installed_version", lambda name: None)
+    monkeypatch.setattr(doctor, "installed_version", lambda name: None)
     found = findings(tmp_path)
     assert (found["library numpy"].state, found["library numpy"].is_optional) == ("missing", False)
     assert (found["extra torch: torch"].state, found["extra torch: torch"].is_optional) == (
@@ -99,7 +99,7 @@ def test_examine_machine__processor_without_vnni(tmp_path, monkeypatch, quick):
 
 
 def test_examine_machine__little_memory_and_disk(tmp_path, monkeypatch, quick):
-    monkeypatch.setattr(machine, "free_memory_bytes", lambda: 400_000_000)
+    monkeypatch.setattr(doctor, "free_memory_bytes", lambda: 400_000_000)
     monkeypatch.setattr(doctor, "NEEDED_DISK_BYTES", 10**18)
     found = findings(tmp_path)
     assert (found["memory"].state, found["memory"].found) == ("broken", "400 MB free")
@@ -144,7 +144,7 @@ def test_engines__ray_cluster_that_answers_or_not(tmp_path, monkeypatch, quick):
 
 
 def test_engines__without_ray(tmp_path, monkeypatch, quick):
-    monkeypatch.setattr(machine, "installed_version", lambda name: None if name == "ray" else "1.0")
+    monkeypatch.setattr(doctor, "installed_version", lambda name: None if name == "ray" else "1.0")
     finding = findings(tmp_path)["engines"]
     assert finding.state == "ok"
     assert "pip install 'weakspot[ray]'" in finding.fix

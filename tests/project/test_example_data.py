@@ -5,7 +5,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from weakspot.core.errors import DataError
-from weakspot.project.example_data import GroceryPhotograph, groceries, read_groceries
+from weakspot.project.demo import GroceryPhotograph, groceries, read_groceries
 
 
 def test_read_groceries__every_image_once(tmp_path):

@@ -1,6 +1,6 @@
 import sys
 
-from weakspot.project.machine import (
+from weakspot.project.doctor import (
     free_memory_bytes,
     import_problems,
     processor_name,

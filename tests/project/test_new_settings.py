@@ -12,8 +12,8 @@ from weakspot.project.new_settings import (
 from weakspot.run.settings import (
     PartSettings,
     Settings,
+    parse_settings,
 )
-from weakspot.run.settings_file import parse_settings
 
 
 def test_commented_settings__reads_back_the_same():

@@ -5,7 +5,7 @@ from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.evidence import ClassFindingKind, Verdict
 from weakspot.core.failures import FailureCriterion
 from weakspot.core.samples import SampleSet
-from weakspot.report.images import class_finding_images
+from weakspot.report.findings import class_finding_images
 
 
 def _finding(**changes):

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 from weakspot.core.slices import SliceName
 from weakspot.report.findings import curve_chart, trade_off_plot
-from weakspot.report.strategies import compare_strategies
+from weakspot.report.repairs import compare_strategies
 
 
 def _name(contrast, curve):

@@ -9,7 +9,7 @@ from weakspot.core.failures import FailureCriterion
 from weakspot.core.rules import LinearRule
 from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
-from weakspot.report.images import ShownImage, SliceImages, choose_images, fit_images
+from weakspot.report.findings import ShownImage, SliceImages, choose_images, fit_images
 
 ASKED = 8, 160
 

@@ -8,7 +8,7 @@ from tests.build import heron_record
 from weakspot.core.evidence import GivenGroup, GivenGroups
 from weakspot.core.run import Advice, AdviceKind, CheckState, PreflightCheck, RunRecord
 from weakspot.report.document import build_document, render_html, render_json, render_markdown
-from weakspot.report.images import ShownImage, SliceImages
+from weakspot.report.findings import ShownImage, SliceImages
 
 VOID = {"meta", "img", "br", "link", "input", "hr"}
 

@@ -3,7 +3,7 @@ import pytest
 from weakspot.core.evidence import Interval
 from weakspot.core.repairs import GroupChange, GroupKind
 from weakspot.core.statistics import mcnemar_p
-from weakspot.report.strategies import Move, compare_strategies
+from weakspot.report.repairs import Move, compare_strategies
 
 
 def _change(gained, lost, n_samples):

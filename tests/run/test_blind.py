@@ -8,7 +8,7 @@ from weakspot.core.dataset import Split
 from weakspot.core.errors import DataError
 from weakspot.core.failures import FailureCriterion
 from weakspot.core.slices import DataUse
-from weakspot.run import blind, loop
+from weakspot.run import loop, methods
 from weakspot.run.halves import split_in_halves
 from weakspot.run.naming import describe_slices
 from weakspot.run.settings import DiscoverSettings, Settings, VerifySettings
@@ -38,9 +38,9 @@ def _everything(samples, settings):
 
 
 def test_parts_of_error_rate__together_one():
-    assert blind.parts_of_error_rate(_settings("clusters", scheme="halves"), 1) == (1.0,)
-    assert blind.parts_of_error_rate(_settings("directions"), 3)[:2] == (0.5, 0.5)
-    assert sum(blind.parts_of_error_rate(_settings("clusters"), 3)) == pytest.approx(1.0)
+    assert methods.parts_of_error_rate(_settings("clusters", scheme="halves"), 1) == (1.0,)
+    assert methods.parts_of_error_rate(_settings("directions"), 3)[:2] == (0.5, 0.5)
+    assert sum(methods.parts_of_error_rate(_settings("clusters"), 3)) == pytest.approx(1.0)
 
 
 def test_blind_search__methods_see_no_prediction(samples, monkeypatch):
@@ -56,7 +56,7 @@ def test_blind_search__methods_see_no_prediction(samples, monkeypatch):
 
     monkeypatch.setattr(ClustersDiscoverer, "blind_candidates", look)
     settings = _settings("clusters")
-    search = blind.BlindSearch(_everything(samples, settings), settings, CRITERION)
+    search = methods.BlindSearch(_everything(samples, settings), settings, CRITERION)
     assert search.run() == ()
     assert seen == [(False, False, False)]
     assert "Nothing to see" in search.recorded(())[0].note
@@ -94,7 +94,7 @@ def test_judge_blind_slices__a_rule_that_no_longer_stands_out__not_confirmed(sam
     measured = verifier.verify(
         made_blind, discovery=nothing, confirmation=everything, criterion=CRITERION
     )
-    judged = blind.judge_blind_slices(made_blind, measured, (), verifier)
+    judged = methods.judge_blind_slices(made_blind, measured, (), verifier)
     assert {entry.p_value for entry in judged} == {1.0}
     assert "confirmed" not in {entry.verdict.value for entry in judged}
 
@@ -112,7 +112,7 @@ def test_blind_search__asked_again_for_the_same_samples__listed_once(samples, mo
     monkeypatch.setattr(ClustersDiscoverer, "blind_candidates", counted)
     settings = _settings("clusters")
     everything = _everything(samples, settings)
-    first, second = (blind.BlindSearch(everything, settings, CRITERION) for _ in range(2))
+    first, second = (methods.BlindSearch(everything, settings, CRITERION) for _ in range(2))
     told = first.run()
     n_listed = len(listed)
     assert second.run() == told
@@ -121,7 +121,7 @@ def test_blind_search__asked_again_for_the_same_samples__listed_once(samples, mo
     stricter = settings.model_copy(
         update={"discover": settings.discover.model_copy(update={"max_tested": 1})}
     )
-    assert len(blind.BlindSearch(everything, stricter, CRITERION).run()) <= 1
+    assert len(methods.BlindSearch(everything, stricter, CRITERION).run()) <= 1
     assert len(listed) == 2 * n_listed
 
 
@@ -135,7 +135,7 @@ def test_blind_search__training_samples_weigh_rules__those_of_tested_groups_do_n
     joined = replace(everything, dataset=dataset.with_groups(groups))
 
     def weighed(given):
-        found = blind.BlindSearch(given, settings, CRITERION)._training()
+        found = methods.BlindSearch(given, settings, CRITERION)._training()
         return sorted(np.concatenate([problem.rows for problem in found]).tolist())
 
     assert weighed(everything) == training.tolist()

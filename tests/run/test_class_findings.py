@@ -8,10 +8,9 @@ from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.evidence import ClassFindingKind
 from weakspot.core.failures import FailureCriterion
 from weakspot.core.samples import EmbeddingSpace, SampleSet
-from weakspot.run.class_findings import MIN_GAP, ask_classes
 from weakspot.run.ledger import Ledger
 from weakspot.run.settings import Settings
-from weakspot.run.verdicts import CLASS_PART, Asking, judged
+from weakspot.run.verdicts import CLASS_PART, MIN_GAP, Asking, ask_classes, judged
 from weakspot.store.project import ProjectStore
 
 NAMES = ("crane", "gull", "heron", "owl", "tern")

@@ -2,7 +2,7 @@ import numpy as np
 
 from weakspot.core.dataset import Split, dataset_from_columns
 from weakspot.core.failures import FailureCriterion
-from weakspot.run.class_findings import classifier_facts
+from weakspot.run.verdicts import classifier_facts
 
 NAMES = ["crane", "gull", "heron", "owl", "swan"]
 

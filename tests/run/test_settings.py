@@ -1,8 +1,13 @@
 import pytest
 
 from weakspot.core.errors import ConfigError
-from weakspot.run.settings import EngineSettings, Settings, with_engine
-from weakspot.run.settings_file import load_settings, parse_settings
+from weakspot.run.settings import (
+    EngineSettings,
+    Settings,
+    load_settings,
+    parse_settings,
+    with_engine,
+)
 
 
 def test_parse_settings__empty_gives_defaults():

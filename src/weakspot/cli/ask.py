@@ -224,7 +224,7 @@ def compare(
 ) -> None:
     """Compare classifiers: shared failures, slices that hold on several, slices on which two differ most."""
     from weakspot.cli import terminal
-    from weakspot.project.compared_projects import compare_projects, write_comparison
+    from weakspot.project.comparison import compare_projects, write_comparison
 
     with terminal.showing_progress() as progress:
         comparison = compare_projects(projects, alpha=alpha, progress=progress)

@@ -211,8 +211,7 @@ def adversarial(
     """Make a set of images that the classifier gets wrong: generated from captions of hard ones, and measured."""
     from weakspot.cli import terminal
     from weakspot.generate.adversarial import AdversarialEffort, AdversarialRequest
-    from weakspot.project.adversarial import make_for_project
-    from weakspot.project.adversarial_page import adversarial_lines, write_set_page
+    from weakspot.project.adversarial import adversarial_lines, make_for_project, write_set_page
 
     request = AdversarialRequest(
         to=to,
@@ -252,8 +251,12 @@ def collective(
 ) -> None:
     """Repair a family of classifiers with one set: beside each one's own repair and a random set of the same kind."""
     from weakspot.cli import terminal
-    from weakspot.project.collective import FamilyRequest, repair_family
-    from weakspot.project.collective_page import collective_lines, write_family
+    from weakspot.project.collective import (
+        FamilyRequest,
+        collective_lines,
+        repair_family,
+        write_family,
+    )
 
     request = FamilyRequest(kind=1 if kind == 1 else 2, source=source, method=method)
     with terminal.showing_progress() as progress:

@@ -261,8 +261,7 @@ def repair_settings(
     engine: str = "",
 ) -> "Settings":
     """Return the settings of a project with what the command line says of a repair."""
-    from weakspot.run.settings import with_engine, with_repair
-    from weakspot.run.settings_file import load_settings
+    from weakspot.run.settings import load_settings, with_engine, with_repair
 
     place = "" if synthetic is None else str(synthetic.resolve())
     return with_engine(

@@ -122,8 +122,7 @@ def open_with_generator(
     """Open a project, with another generator, engine and budget of a search if they are given."""
     from weakspot.generate.project_generator import with_generator
     from weakspot.project.project import Project
-    from weakspot.run.settings import with_engine
-    from weakspot.run.settings_file import load_settings
+    from weakspot.run.settings import load_settings, with_engine
 
     settings = with_engine(with_generator(load_settings(folder), generator), engine)
     if search_budget is not None:

@@ -143,7 +143,7 @@ def watch(
     from weakspot.cli import terminal
     from weakspot.gate.policy import load_policy
     from weakspot.gate.watch import RoundRequest, Watcher
-    from weakspot.run.settings_file import load_settings
+    from weakspot.run.settings import load_settings
 
     load_settings(project)
     if policy is not None:

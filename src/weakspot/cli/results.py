@@ -23,15 +23,17 @@ from weakspot.report.first_answer import (
     first_findings,
 )
 from weakspot.report.repairs import (
+    Move,
     RepairSection,
+    StrategyRow,
     arms_in_order,
+    compare_strategies,
     fine_interval,
     fine_points,
     p_words,
     repair_section,
     slice_warning,
 )
-from weakspot.report.strategies import Move, StrategyRow, compare_strategies
 from weakspot.report.tree import TreeRow, first_rows, left_sentence, more_sentence, tree_rows
 from weakspot.report.wording import (
     arm_name,

@@ -181,7 +181,7 @@ def mcp(
 ) -> None:
     """Let an agent use a project by the Model Context Protocol: findings, images, questions, checks, exports."""
     from weakspot.cli.terminal import remark
-    from weakspot.run.settings_file import load_settings
+    from weakspot.run.settings import load_settings
     from weakspot.tools.agents import build_server, with_token
 
     load_settings(project)

@@ -25,10 +25,10 @@ from weakspot.generate.sampling import DrawableSentences
 from weakspot.generate.search.prompts import baseline_prompt, parent_of
 from weakspot.generate.search.sentences import ASSEMBLED
 from weakspot.generate.transfer import Answers
-from weakspot.run.classification import classify, classify_embeddings, reads_embeddings
 from weakspot.run.embedding import embed
-from weakspot.run.image_texts import ImageBench, ImageTexts
 from weakspot.run.ingestion import ingest
+from weakspot.run.model_map import ImageBench, ImageTexts
+from weakspot.run.models import classify, classify_embeddings, reads_embeddings
 from weakspot.store.array_files import folder_name
 from weakspot.store.project import ProjectStore
 

@@ -17,8 +17,8 @@ from weakspot.core.run import Progress, no_progress
 from weakspot.data.embed import ImageRequest, checked_rows, count_reasons, map_images
 from weakspot.data.prediction_columns import class_columns
 from weakspot.generate.service import GeneratorService, service_for
-from weakspot.run.classification import ClassifierModel, checked_output, reads_embeddings
 from weakspot.run.embedding import KnowsEmbeddings, RememberingEmbedder
+from weakspot.run.models import ClassifierModel, checked_output, reads_embeddings
 from weakspot.run.preparation import Prepared
 from weakspot.run.settings import Settings
 from weakspot.run.wiring import engine_elsewhere

@@ -12,7 +12,7 @@ from weakspot.core.run import Progress, no_progress
 from weakspot.generate.own_images import Purpose, own_images
 from weakspot.generate.predictions import GeneratedPredictions
 from weakspot.generate.service import confirm_cost
-from weakspot.run.image_texts import ImageBench
+from weakspot.run.model_map import ImageBench
 from weakspot.run.object_masks import ObjectMasks, build_segmenter
 from weakspot.run.preparation import Prepared
 from weakspot.run.settings import Settings

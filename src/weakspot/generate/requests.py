@@ -14,7 +14,7 @@ from weakspot.core.errors import (
 from weakspot.core.generated import GenerationRequest
 from weakspot.core.roles import ComposesImages, CostsMoney, Engine, GeneratedImage, ImageGenerator
 from weakspot.data.images import UNREADABLE_REASONS, WORKER_LOST
-from weakspot.run.image_texts import failing_as_model_error, storable
+from weakspot.run.model_map import failing_as_model_error, storable
 
 MAX_FAILURES_IN_A_ROW = 16
 MAX_FAILURES_AT_FIRST = 2

@@ -25,7 +25,7 @@ from weakspot.generate.parents import SeedSeries
 from weakspot.generate.predictions import GeneratedPredictions
 from weakspot.generate.search.sentences import ASSEMBLED, WordSentences
 from weakspot.generate.search.series import SampledImages, place_seed
-from weakspot.run.image_texts import failing_as_model_error, storable
+from weakspot.run.model_map import failing_as_model_error, storable
 from weakspot.store.texts import TextCache, text_cache, text_keys
 
 

@@ -43,7 +43,7 @@ from weakspot.generate.requests import (
     is_generated_elsewhere,
 )
 from weakspot.run.embedding import KnowsEmbeddings
-from weakspot.run.image_texts import storable
+from weakspot.run.model_map import storable
 from weakspot.run.settings import GeneratorSettings, Settings
 from weakspot.run.wiring import engine_elsewhere
 from weakspot.store.generated_images import GeneratedImageStore, ImageFacts, StoredImage

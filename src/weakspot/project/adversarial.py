@@ -1,7 +1,10 @@
-"""Makes an adversarial set for the classifier of a project; what others say of it, and how far it is from real images."""
+"""An adversarial set for the classifier of a project: made, measured, and shown as a page.
+
+Its images, how often captions fail beside the baseline, what other classifiers say of it, and how far it is from real images.
+"""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,21 +16,26 @@ from PIL import Image
 from weakspot.core.arrays import AnyArray, FloatArray, IntArray, generator
 from weakspot.core.dataset import Split, Task
 from weakspot.core.errors import ConfigError, DataError, ModelError
+from weakspot.core.evidence import Share
 from weakspot.core.failures import describe_criterion
 from weakspot.core.generated import GenerationResult
 from weakspot.core.roles import Captioner, Embedder, ImageGenerator
 from weakspot.core.run import StageProgress, no_stage_progress
+from weakspot.data.charts import LabelPanel, heat_map, label_bars
+from weakspot.data.image_grid import labelled_grid
 from weakspot.generate.adversarial import (
     AdversarialEffort,
     AdversarialRequest,
     AdversarialSet,
     CaptionYield,
+    ClassYield,
     SourceCaption,
     class_yield,
     collect,
     read_record,
     refuse_foreign,
     write_images,
+    write_record,
 )
 from weakspot.generate.adversarial_sources import (
     Baselines,
@@ -46,15 +54,17 @@ from weakspot.generate.project_generator import build_generator, with_generator
 from weakspot.generate.sampling import GeneratedSeries, drawable_sentences
 from weakspot.generate.search.sentences import WordSentences
 from weakspot.generate.service import confirm_cost
-from weakspot.generate.transfer import TransferMatrix, transfer_matrix
+from weakspot.generate.transfer import SetOnModel, TransferMatrix, transfer_matrix
 from weakspot.models.torch.inception_embedder import InceptionEmbedder
 from weakspot.project.generated_findings import classifier_of
 from weakspot.project.project import Project
+from weakspot.report.document import figure, paragraph, share_cell, small_page, table, text_cell
+from weakspot.report.wording import count, percent
 from weakspot.run.assistants import assistant_parts
 from weakspot.run.embedding import KnowsEmbeddings
 from weakspot.run.preparation import CLIP, Prepared
-from weakspot.run.settings import Settings, with_engine
-from weakspot.run.settings_file import load_settings
+from weakspot.run.reporting import written
+from weakspot.run.settings import Settings, load_settings, with_engine
 from weakspot.run.stage_clock import library_versions
 from weakspot.run.wiring import build_engine
 from weakspot.store.project import ProjectStore
@@ -580,3 +590,279 @@ def make_for_project(
     project = Project(folder, settings, progress=progress)
     further = tuple(classifier_of(one) for one in models)
     return AdversarialStage(project=project, models=further).run(request)
+
+
+PAGE, SHEET = "adversarial.html", "adversarial.png"
+MAX_ROWS, MAX_COLUMNS, CELL_SIDE = 8, 8, 112
+MAX_CLASSES = 4
+MAX_CAPTIONS = 60
+
+
+def write_set_page(made: MadeSet, folder: Path) -> tuple[Path, ...]:
+    """Write page, contact sheet and final record beside the images of a set; the page comes first.
+
+    Raises:
+        ConfigError: if the folder cannot be written.
+    """
+    sheet = contact_sheet(made)
+    contents: dict[str, bytes | Image.Image] = {PAGE: adversarial_page(made.record, sheet).encode()}
+    files = written(folder, contents if sheet is None else {**contents, SHEET: sheet})
+    return (*files, write_record(folder, made.record))
+
+
+def contact_sheet(made: MadeSet) -> Image.Image | None:
+    """Return images of the set, one row a class, with what each is taken for; None for an empty set."""
+    rows: dict[str, list[tuple[str, str]]] = {}
+    for brought in made.record.yields:
+        own = rows.setdefault(brought.caption.class_name, [])
+        own += zip(brought.kept[:2], brought.predicted[:2], strict=True)
+    shown = {name: own[:MAX_COLUMNS] for name, own in sorted(rows.items()) if own}
+    if not shown:
+        return None
+    width = max(map(len, shown.values()))
+    names = list(shown)[:MAX_ROWS]
+    empty: list[Image.Image | None] = [None]
+    return labelled_grid(
+        [
+            [_image(made, key) for key, _ in shown[name]] + empty * (width - len(shown[name]))
+            for name in names
+        ],
+        row_names=names,
+        column_names=[""] * width,
+        cell_side=CELL_SIDE,
+        captions=[
+            [f"taken for {said}" for _, said in shown[name]] + [""] * (width - len(shown[name]))
+            for name in names
+        ],
+    )
+
+
+def _image(made: MadeSet, key: str) -> Image.Image:
+    with Image.open(made.stored_images / made.generated[key].file) as image:
+        return image.convert("RGB")
+
+
+def adversarial_page(record: AdversarialSet, sheet: Image.Image | None) -> str:
+    """Return a set as one HTML page without outside references."""
+    return small_page(
+        f"{record.name}: {count(record.n_kept, 'image')} that {record.made_for} gets wrong",
+        [
+            *[paragraph(line) for line in explanation(record)],
+            ""
+            if sheet is None
+            else figure(sheet, alt="Images of the set by class, with what each is taken for"),
+            "<h2>How often captions fail</h2>",
+            _class_table(record.classes),
+            *_label_figures(record.classes),
+            *_transfer_parts(record.transfer),
+            *_distance_parts(record),
+            "<h2>Captions</h2>",
+            _caption_table(record),
+            *[paragraph(note) for note in record.notes],
+        ],
+    )
+
+
+def explanation(record: AdversarialSet) -> Iterator[str]:
+    generated = [one for one in record.yields if not one.refusal]
+    kept_from = sum(bool(one.kept) for one in record.yields)
+    yield (
+        f"{count(len(generated), 'caption')} (of {record.caption_source}) were generated by {record.inputs.get('generator', '')}, "
+        f"{record.n_asked:,} images with the baselines. {count(record.n_kept, 'misclassified image')} of "
+        f"{count(kept_from, 'caption')} are kept, at most {record.settings.get('keep')} of each. Misclassified: {record.criterion}."
+    )
+    if record.rejected:
+        yield (
+            "The quality check rejected "
+            + ", ".join(f"{number:,} ({quality})" for quality, number in record.rejected.items())
+            + "."
+        )
+    yield (
+        "These are generated images, and they are chosen because they fail: they show where to look and can be trained on, but "
+        "nothing is proved by them about real images."
+    )
+
+
+def adversarial_lines(record: AdversarialSet) -> Iterator[str]:
+    yield from explanation(record)
+    yield from (f"  {class_sentence(one)}" for one in record.classes)
+    if record.transfer is not None:
+        yield "Other classifiers (share that is wrong; true label not among the 3 likeliest):"
+        for cell in record.transfer.cells:
+            low, high = 100 * cell.interval.low, 100 * cell.interval.high
+            own = " (made for it)" if cell.is_own else ""
+            yield (
+                f"  {cell.set_name} on {cell.model}{own}: {100 * cell.rate:.0f} % ({low:.0f}-{high:.0f}) of {cell.n_images}; "
+                f"{100 * cell.rate_of_top:.0f} %"
+            )
+    for space in dict.fromkeys(row.space for row in record.distances):
+        yield f"Distance to the {record.reference}, in the space of {space}:"
+        yield from (f"  {distance_line(row)}" for row in record.distances if row.space == space)
+    yield from record.notes
+
+
+def class_sentence(one: ClassYield) -> str:
+    base = (
+        f"{percent(one.baseline.value)} of {one.baseline.total}"
+        if one.baseline.total
+        else "not generated"
+    )
+    first = f"{percent(one.captions.value)} of their first {one.captions.total} images fail"
+    return f"{one.class_name}: {count(one.n_captions, 'caption')}, {first} (baseline prompt: {base}); {one.n_kept:,} kept."
+
+
+def _class_table(classes: Sequence[ClassYield]) -> str:
+    rows = [
+        (
+            one.class_name,
+            share_cell(one.baseline),
+            share_cell(one.captions),
+            text_cell(ratio(one.captions, one.baseline)),
+            text_cell(str(one.n_captions)),
+            text_cell(str(one.n_kept)),
+        )
+        for one in classes
+    ]
+    titles = ["class", "baseline prompt fails", "captions fail", "times", "captions", "kept"]
+    return table(
+        titles,
+        rows,
+        caption="Captions by their first images, as many of each, so that stopping early does not flatter them.",
+    )
+
+
+def ratio(share: Share, baseline: Share) -> str:
+    """Return how many times as often one fails as the other, a dash where that cannot be said.
+
+    >>> ratio(Share.of(30, 100), Share.of(10, 100)), ratio(Share.of(30, 100), Share.of(0, 100))
+    ('3.0', '–')
+    """
+    return f"{share.value / baseline.value:.1f}" if baseline.value and share.total else "–"
+
+
+def _label_figures(classes: Sequence[ClassYield]) -> Iterator[str]:
+    chosen = sorted(classes, key=lambda one: (-one.n_kept, one.class_name))[:MAX_CLASSES]
+    if any(one.n_kept for one in chosen):
+        yield "<h2>What failures are taken for</h2>"
+    for one in chosen:
+        panels = [
+            LabelPanel(
+                title=f"{one.class_name}: baseline prompt",
+                n_images=one.baseline.total,
+                counts=_wrong(one, one.baseline_labels),
+            ),
+            LabelPanel(
+                title=f"{one.class_name}: captions",
+                n_images=one.n_judged,
+                counts=_wrong(one, one.caption_labels),
+            ),
+        ]
+        if one.n_kept:
+            yield f"<figure>{label_bars(panels)}</figure>"
+
+
+def _wrong(one: ClassYield, labels: dict[str, int]) -> dict[str, int]:
+    return {name: number for name, number in labels.items() if name != one.class_name}
+
+
+def _transfer_parts(matrix: TransferMatrix | None) -> Iterator[str]:
+    if matrix is None:
+        return
+    yield "<h2>Other classifiers</h2>"
+    yield f"<figure>{heat_map(matrix.sets, matrix.rates(), title='Share that is wrong', columns=matrix.models)}</figure>"
+    top = heat_map(
+        matrix.sets,
+        matrix.rates(of_top=True),
+        title="Share whose true label is not among the 3 likeliest",
+        columns=matrix.models,
+    )
+    yield f"<figure>{top}</figure>"
+    rows = [
+        (
+            cell.set_name,
+            text_cell(cell.model),
+            share_cell(Share.of(cell.n_wrong, cell.n_images)),
+            share_cell(_top(cell)),
+        )
+        for cell in matrix.cells
+    ]
+    yield table(["set", "classifier", "wrong", "not among the 3 likeliest"], rows)
+    yield from (paragraph(note) for note in matrix.notes)
+
+
+def _top(cell: SetOnModel) -> Share:
+    return Share.of(cell.n_wrong_of_top, cell.n_images)
+
+
+def _distance_parts(record: AdversarialSet) -> Iterator[str]:
+    if not record.distances:
+        return
+    yield f"<h2>Distance to the {record.reference}</h2>"
+    for space in dict.fromkeys(row.space for row in record.distances):
+        own = [row for row in record.distances if row.space == space]
+        rows = [(row.name, *(text_cell(*cell) for cell in _distance_cells(row))) for row in own]
+        titles = [
+            "set",
+            "images",
+            "Frechet",
+            f"Frechet on {own[0].n_equal}",
+            "extrapolated",
+            "kernel x 1000",
+        ]
+        yield table(
+            titles,
+            rows,
+            caption=f"In the space of {space}, to {own[0].n_reference:,} images; smaller is closer.",
+        )
+    yield paragraph(
+        "The Frechet distance grows when there are few images: compare sets by the column with equally many, or by the kernel "
+        "distance, which has no such bias. In Inception space the two are called FID and KID."
+    )
+
+
+def _distance_cells(row: SetDistance) -> list[tuple[str, str]]:
+    error = row.kernel.standard_error
+    return [
+        (f"{row.n_images:,}", ""),
+        (f"{row.frechet:.4g}", ""),
+        (f"{row.frechet_equal:.4g}", ""),
+        ("–" if row.frechet_unbiased is None else f"{row.frechet_unbiased:.4g}", ""),
+        (f"{1000 * row.kernel.value:.4g}", "" if error is None else f"± {1000 * error:.2g}"),
+    ]
+
+
+def distance_line(row: SetDistance) -> str:
+    error = (
+        "" if row.kernel.standard_error is None else f" ± {1000 * row.kernel.standard_error:.2g}"
+    )
+    return (
+        f"{row.name}: Frechet {row.frechet:.4g} ({row.frechet_equal:.4g} on {row.n_equal} images), "
+        f"kernel x 1000 {1000 * row.kernel.value:.4g}{error}"
+    )
+
+
+def _caption_table(record: AdversarialSet) -> str:
+    ranked = sorted(
+        record.yields, key=lambda one: (-one.first.value, -one.n_failed, one.caption.prompt)
+    )[:MAX_CAPTIONS]
+    rows = [
+        (
+            one.caption.prompt,
+            text_cell(one.caption.class_name),
+            share_cell(one.first),
+            text_cell(f"{one.n_failed:,}", f"of {one.n_judged:,}"),
+            text_cell(str(len(one.kept))),
+            text_cell(one.refusal or next(iter(one.wrong_labels), "–")),
+        )
+        for one in ranked
+    ]
+    more = (
+        ""
+        if len(record.yields) <= MAX_CAPTIONS
+        else f"The {MAX_CAPTIONS} that fail most; all are in the record."
+    )
+    return table(
+        ["caption", "class", "first images fail", "all that failed", "kept", "mostly taken for"],
+        rows,
+        caption=more,
+    )

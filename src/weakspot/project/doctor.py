@@ -1,15 +1,21 @@
 """What is installed, reachable and cached on a machine, what is wrong with a project, and how to mend what is not."""
 
+import importlib.metadata
+import importlib.util
+import json
 import os
 import platform
 import re
 import shutil
+import socket
+import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import requires
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
 
 from weakspot.core.errors import WeakspotError
 from weakspot.core.run import CheckState, PreflightCheck
@@ -26,14 +32,87 @@ from weakspot.models.packages.registry_source import (
     is_cached,
 )
 from weakspot.models.transformers import source
-from weakspot.project import machine
-from weakspot.project.example_data import GROCERIES
+from weakspot.project.demo import GROCERIES
 from weakspot.project.project import Project
 from weakspot.run.embedding import HUB_MODELS
 from weakspot.run.ingestion import FIX, find_missing_images
-from weakspot.run.settings import SETTINGS_FILE
-from weakspot.run.settings_file import load_settings
+from weakspot.run.settings import SETTINGS_FILE, load_settings
 from weakspot.run.witnesses import WITNESS_FILES
+
+_IMPORT_SCRIPT = """
+import importlib, json, sys, warnings
+warnings.simplefilter("ignore")
+try:
+    from weakspot.models.torch.device import declare_torchvision_operators
+    declare_torchvision_operators()
+except BaseException:
+    pass
+for name in sys.argv[1:]:
+    try:
+        importlib.import_module(name)
+        problem = None
+    except BaseException as error:
+        problem = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+    print(json.dumps([name, problem]), flush=True)
+"""
+
+
+def installed_version(distribution: str) -> str | None:
+    """Return the version of an installed distribution, or None."""
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def import_problems(modules: Sequence[str], *, timeout_seconds: float = 120.0) -> dict[str, str]:
+    """Return what goes wrong on importing each module, by name, tried in another process so that a crash is survived."""
+    present = [name for name in modules if importlib.util.find_spec(name) is not None]
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", _IMPORT_SCRIPT, *present],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=timeout_seconds,
+            check=False,
+        )
+        output, ending = done.stdout, f"the process ended with code {done.returncode}"
+    except subprocess.TimeoutExpired as error:
+        output, ending = error.stdout or b"", f"no end in {timeout_seconds:g} seconds"
+    tried = dict(json.loads(line) for line in output.decode().splitlines() if line.startswith("["))
+    unfinished = [name for name in present if name not in tried][:1]
+    return {name: problem for name, problem in tried.items() if problem} | dict.fromkeys(
+        unfinished, ending
+    )
+
+
+def free_memory_bytes(memory_info: Path = Path("/proc/meminfo")) -> int | None:
+    """Return the memory that programs can still take, or None where the system does not tell."""
+    try:
+        for line in memory_info.read_text(encoding="utf-8").splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        return None
+    return None
+
+
+def processor_name() -> str:
+    """Return the architecture and the number of processors."""
+    return f"{platform.machine() or 'unknown'}, {os.cpu_count() or 1} processors"
+
+
+def answers(address: str, *, timeout_seconds: float) -> bool:
+    """Return whether somebody listens at `host:port`, with or without a scheme in front."""
+    parts = urlsplit(address if "://" in address else f"//{address}")
+    try:
+        with socket.create_connection(
+            (parts.hostname or "", parts.port or 0), timeout=timeout_seconds
+        ):
+            return True
+    except (OSError, ValueError):
+        return False
+
 
 State = Literal["ok", "missing", "broken"]
 NEEDED_DISK_BYTES = 1_000_000_000
@@ -102,13 +181,13 @@ def _python() -> DoctorFinding:
 
 def _libraries() -> Iterator[DoctorFinding]:
     wanted = _requirements()
-    problems = machine.import_problems([_module(name) for name in wanted])
+    problems = import_problems([_module(name) for name in wanted])
     for name, extra in wanted.items():
         state: State = "ok"
         install, fix = f"pip install 'weakspot[{extra}]'", ""
         if extra is None:
             install = "pip install --force-reinstall weakspot"
-        found, problem = machine.installed_version(name), problems.get(_module(name))
+        found, problem = installed_version(name), problems.get(_module(name))
         if found is None:
             state, found, fix = "missing", "not installed", install
         elif problem is not None:
@@ -152,7 +231,7 @@ def _processor() -> Iterator[DoctorFinding]:
     if features is not None and "AVX2" in features and "VNNI" not in features:
         advice = "8-bit ONNX graphs of your own can overflow here: export them in float32 (the embedded default is not affected)."
     yield DoctorFinding(
-        area="processor", state="ok", found=f"{machine.processor_name()}; {listed}", fix=advice
+        area="processor", state="ok", found=f"{processor_name()}; {listed}", fix=advice
     )
     try:
         found = f"{', '.join(available_providers())}; computing by {choose_provider().name}"
@@ -176,20 +255,20 @@ def _engines(timeout: float | None) -> DoctorFinding:
 
 
 def _cluster(timeout: float | None) -> tuple[str, str]:
-    if machine.installed_version("ray") is None:
+    if installed_version("ray") is None:
         return "; ray is not installed", "For clusters: pip install 'weakspot[ray]'."
     address = os.environ.get("RAY_ADDRESS", "")
     if ":" not in address:
         return ", ray (a cluster on this machine is started when needed)", ""
     if timeout is None:
         return f", ray (cluster at {address}, not asked)", ""
-    if machine.answers(address, timeout_seconds=timeout):
+    if answers(address, timeout_seconds=timeout):
         return f", ray (cluster at {address} answers)", ""
     return f"; no ray cluster answers at {address}", START_RAY
 
 
 def _memory_and_disk(cache: Path) -> Iterator[DoctorFinding]:
-    memory = machine.free_memory_bytes()
+    memory = free_memory_bytes()
     if memory is not None:
         short = memory < NEEDED_MEMORY_BYTES
         fix = (

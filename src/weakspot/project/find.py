@@ -20,9 +20,9 @@ from weakspot.project.given import (
     check_names,
     gather,
     is_table,
+    make_project,
     with_roles,
 )
-from weakspot.project.given_folder import make_project
 from weakspot.project.given_models import answers_of, samples_of
 from weakspot.project.new_settings import recommended_settings
 from weakspot.run.settings import Settings

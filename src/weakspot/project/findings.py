@@ -24,12 +24,17 @@ from weakspot.core.failures import ClassProblem
 from weakspot.core.run import RunRecord
 from weakspot.core.slices import FailureSlice, matches
 from weakspot.data.image_grid import INK, PAPER, labelled_grid
-from weakspot.project.given_folder import EvaluatedSamples
+from weakspot.project.given import EvaluatedSamples
 from weakspot.project.project import Project
 from weakspot.repair.stage import RepairRequest
-from weakspot.report.findings import SliceSentences, slice_sentences
+from weakspot.report.findings import (
+    ShownImage,
+    SliceImages,
+    SliceSentences,
+    choose_images,
+    slice_sentences,
+)
 from weakspot.report.first_answer import FirstAnswer, first_answer
-from weakspot.report.images import ShownImage, SliceImages, choose_images
 from weakspot.report.wording import count, percent
 from weakspot.run.halves import used_rows
 

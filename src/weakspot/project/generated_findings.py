@@ -22,9 +22,9 @@ from weakspot.generate.counterfactuals import (
 from weakspot.project.project import Project
 from weakspot.report.repairs import p_words
 from weakspot.report.wording import CERTAIN, percent
-from weakspot.run.classification import checked_output, reads_embeddings
 from weakspot.run.embedding import choose_embedder
-from weakspot.run.settings_file import load_settings
+from weakspot.run.models import checked_output, reads_embeddings
+from weakspot.run.settings import load_settings
 from weakspot.run.wiring import build_classifier
 
 N_EACH = 60

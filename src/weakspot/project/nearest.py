@@ -23,8 +23,14 @@ from weakspot.core.record import Record
 from weakspot.core.run import Progress, no_progress
 from weakspot.data.images import decode_image
 from weakspot.data.locations import read_location, shown_location
-from weakspot.project.nearest_indexes import approximate, quantise_shards
-from weakspot.project.nearest_rows import EmbeddingShards, Nearest, nearest_rows, rows_above
+from weakspot.project.nearest_rows import (
+    EmbeddingShards,
+    Nearest,
+    approximate,
+    nearest_rows,
+    quantise_shards,
+    rows_above,
+)
 from weakspot.run.halves import evaluated_splits
 from weakspot.run.phrase_questions import hypothesis_method
 from weakspot.run.preparation import CLIP, Prepared

@@ -20,8 +20,8 @@ from weakspot.run.settings import (
     PartSettings,
     Settings,
     VerifySettings,
+    toml_value,
 )
-from weakspot.run.settings_file import toml_value
 
 WIDTH = 110
 

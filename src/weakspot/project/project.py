@@ -33,8 +33,7 @@ from weakspot.repair.synthetic_samples import with_synthetic
 from weakspot.report.wording import checks_sentence
 from weakspot.run import loop
 from weakspot.run.assistants import witness_notes
-from weakspot.run.attribute_edits import AttributeEditFile
-from weakspot.run.class_findings import ask_classes, tell_classes
+from weakspot.run.attributes import AttributeEditFile
 from weakspot.run.ingestion import IngestResult
 from weakspot.run.ledger import Ledger
 from weakspot.run.methods import CHOICE_STAGE, check_methods, choose_methods
@@ -50,10 +49,16 @@ from weakspot.run.preflight.stage import (
 )
 from weakspot.run.preparation import EmbedResult, Preparation, Prepared
 from weakspot.run.reporting import write_report
-from weakspot.run.settings import SETTINGS_FILE, Settings, with_engine, with_methods, with_phrases
-from weakspot.run.settings_file import load_settings
+from weakspot.run.settings import (
+    SETTINGS_FILE,
+    Settings,
+    load_settings,
+    with_engine,
+    with_methods,
+    with_phrases,
+)
 from weakspot.run.stage_clock import StageClock, finished, new_record
-from weakspot.run.verdicts import Asking, open_ledger
+from weakspot.run.verdicts import Asking, ask_classes, open_ledger, tell_classes
 from weakspot.run.wiring import AUTO, remote_reading_for
 from weakspot.store.project import ProjectStore
 from weakspot.store.runs import RECORD_FILE

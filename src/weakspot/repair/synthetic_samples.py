@@ -16,15 +16,15 @@ from weakspot.core.run import Progress, no_progress
 from weakspot.core.samples import EmbeddingSpace
 from weakspot.data.image_folder import GeneratedFolder
 from weakspot.data.settings import DataSettings
-from weakspot.run.classification import (
+from weakspot.run.embedding import EmbedSettings, KnowsEmbeddings, embed
+from weakspot.run.ingestion import ingest
+from weakspot.run.models import (
     Classified,
     ClassifySettings,
     classify,
     classify_embeddings,
     reads_embeddings,
 )
-from weakspot.run.embedding import EmbedSettings, KnowsEmbeddings, embed
-from weakspot.run.ingestion import ingest
 from weakspot.run.preparation import CLIP, FEATURES, Prepared
 from weakspot.run.settings import Settings
 from weakspot.run.wiring import build_engine

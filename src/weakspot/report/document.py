@@ -23,6 +23,7 @@ from weakspot.report import wording
 from weakspot.report.findings import (
     Finding,
     RefusedSlice,
+    SliceImages,
     count_sentence,
     dismissed_slices,
     finding,
@@ -31,7 +32,6 @@ from weakspot.report.findings import (
     unconfirmed_slices,
 )
 from weakspot.report.first_answer import FirstAnswer, first_answer
-from weakspot.report.images import SliceImages
 from weakspot.report.model_card import (
     ClassAccuracy,
     DataFacts,
@@ -41,13 +41,15 @@ from weakspot.report.model_card import (
 )
 from weakspot.report.repairs import (
     STATUS_WORDS,
+    Move,
     RepairSection,
+    StrategyComparison,
+    compare_strategies,
     fine_interval,
     fine_points,
     repair_section,
     signed_points,
 )
-from weakspot.report.strategies import Move, StrategyComparison, compare_strategies
 from weakspot.report.tree import TreeRow, first_rows, left_sentence, more_sentence, tree_rows
 from weakspot.report.wording import percent
 from weakspot.words.caption_rule import WordFrequency

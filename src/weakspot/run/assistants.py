@@ -23,12 +23,11 @@ from weakspot.core.run import Progress, no_progress
 from weakspot.core.samples import SampleSet
 from weakspot.data.embed import embed_phrases
 from weakspot.run.embedding import EMBEDDED, KnowsEmbeddings, embed
-from weakspot.run.image_texts import ImageBench, ImageTexts, failing_as_model_error, storable
+from weakspot.run.model_map import ImageBench, ImageTexts, failing_as_model_error, storable
 from weakspot.run.object_masks import build_segmenter
 from weakspot.run.settings import PartSettings, Settings
 from weakspot.run.wiring import AUTO, build_part, resolved_options, with_provider
-from weakspot.run.witnessed import Seeing, tag_captions
-from weakspot.run.witnesses import build_witnesses
+from weakspot.run.witnesses import Seeing, build_witnesses, tag_captions
 from weakspot.store.project import ProjectStore
 from weakspot.store.texts import text_cache, text_keys
 

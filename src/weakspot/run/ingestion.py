@@ -32,8 +32,14 @@ from weakspot.data.remote import RemoteReading, reading_as, remote_reading
 from weakspot.data.settings import DataSettings
 from weakspot.data.source import SampleSource
 from weakspot.data.table_source import PredictionsSource
-from weakspot.run.image_pass import PassModels, examine_samples
-from weakspot.run.model_map import FlushClock, FlushPolicy, ModelCount, ResultBuffer
+from weakspot.run.model_map import (
+    FlushClock,
+    FlushPolicy,
+    ModelCount,
+    PassModels,
+    ResultBuffer,
+    examine_samples,
+)
 from weakspot.run.wiring import build_thread_engine
 from weakspot.store import atomic
 from weakspot.store.images import (

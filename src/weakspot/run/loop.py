@@ -16,13 +16,6 @@ from weakspot.core.slices import FailureSlice
 from weakspot.data.open_source import open_source
 from weakspot.data.settings import BoxSettings, DataSettings
 from weakspot.data.source import SampleSource
-from weakspot.run.blind import (
-    BlindSearch,
-    blind_discoverers,
-    judge_blind_slices,
-    parts_of_error_rate,
-)
-from weakspot.run.class_findings import classifier_facts
 from weakspot.run.halves import (
     Halves,
     evaluated_splits,
@@ -33,8 +26,12 @@ from weakspot.run.halves import (
 )
 from weakspot.run.ingestion import IngestResult, ingest
 from weakspot.run.methods import (
+    BlindSearch,
     MethodRun,
+    blind_discoverers,
     fitting_settings,
+    judge_blind_slices,
+    parts_of_error_rate,
     run_method,
     with_tested,
     word_methods,
@@ -42,7 +39,7 @@ from weakspot.run.methods import (
 from weakspot.run.models import RunModels
 from weakspot.run.naming import found_on
 from weakspot.run.settings import Settings
-from weakspot.run.verdicts import Asking, judged
+from weakspot.run.verdicts import Asking, classifier_facts, judged
 from weakspot.run.wiring import (
     build_cause_finder,
     build_discoverers,

@@ -14,7 +14,7 @@ from PIL import Image
 from weakspot.core.arrays import IntArray
 from weakspot.core.roles import ObjectMask, Segmenter
 from weakspot.core.run import Progress, no_progress
-from weakspot.run.image_texts import ImageBench, ImageTexts
+from weakspot.run.model_map import ImageBench, ImageTexts
 from weakspot.run.settings import Settings
 from weakspot.run.wiring import build_part, resolved_options, with_provider
 

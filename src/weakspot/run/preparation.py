@@ -15,17 +15,17 @@ from weakspot.data.groups import suspect_names
 from weakspot.data.prediction_columns import with_extra_classes, with_thresholds
 from weakspot.run.assistants import assistant_parts, assistants_for, witness_ids
 from weakspot.run.attributes import with_attributes
-from weakspot.run.classification import (
+from weakspot.run.embedding import cached_embedder, embed, is_embedded
+from weakspot.run.halves import Halves, split_in_halves
+from weakspot.run.model_map import CachedModel, ModelCount, map_missing
+from weakspot.run.models import (
     Classified,
     ClassifyStage,
+    RunModels,
     classify,
     classify_embeddings,
     reads_embeddings,
 )
-from weakspot.run.embedding import cached_embedder, embed, is_embedded
-from weakspot.run.halves import Halves, split_in_halves
-from weakspot.run.model_map import CachedModel, ModelCount, map_missing
-from weakspot.run.models import RunModels
 from weakspot.run.settings import Settings
 from weakspot.run.stage_clock import StageClock
 from weakspot.run.wiring import build_engine

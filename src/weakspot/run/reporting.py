@@ -24,7 +24,7 @@ from weakspot.report.document import (
     render_markdown,
     render_model_card,
 )
-from weakspot.report.images import (
+from weakspot.report.findings import (
     MEGABYTE,
     MakeThumbnail,
     SliceImages,

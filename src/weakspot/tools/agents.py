@@ -12,9 +12,8 @@ from weakspot.data.images import jpeg_at
 from weakspot.gate.check import CheckRequest, check
 from weakspot.gate.policy import load_policy
 from weakspot.project.project import Project
-from weakspot.report.findings import slice_sentences
+from weakspot.report.findings import choose_images, slice_sentences
 from weakspot.report.first_answer import first_answer
-from weakspot.report.images import choose_images
 from weakspot.run.halves import split_in_halves
 from weakspot.run.reporting import place_of_report
 from weakspot.store.project import DATA_FOLDER

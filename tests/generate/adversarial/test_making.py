@@ -26,7 +26,7 @@ from weakspot.generate.adversarial import (
     read_record,
 )
 from weakspot.generate.adversarial_sources import ModelUnderTest
-from weakspot.project.adversarial_page import PAGE, adversarial_page, write_set_page
+from weakspot.project.adversarial import PAGE, adversarial_page, write_set_page
 from weakspot.repair.synthetic_samples import read_synthetic
 from weakspot.testing.fakes import PlantedImageGenerator, planted_classifier
 from weakspot.testing.planted import plant

@@ -30,7 +30,7 @@ from weakspot.models.embedded.image_tower import (
 from weakspot.models.onnx import session
 from weakspot.models.onnx.session import PROVIDERS
 from weakspot.models.text_side import TextMemory, TextProjection, read_arrays
-from weakspot.project.example_data import groceries
+from weakspot.project.demo import groceries
 
 CLIP_MEAN = np.array([0.48145466, 0.4578275, 0.40821073])
 CLIP_STD = np.array([0.26862954, 0.26130258, 0.27577711])

@@ -14,7 +14,7 @@ from weakspot.models.embedded.witness_networks import (
     write_efficientnet,
 )
 from weakspot.models.onnx.session import make_session, run_session
-from weakspot.project.example_data import groceries
+from weakspot.project.demo import groceries
 
 
 def _arrays(rng):

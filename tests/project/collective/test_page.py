@@ -9,8 +9,8 @@ from weakspot.core.errors import ConfigError
 from weakspot.core.evidence import Share
 from weakspot.core.heads import Head
 from weakspot.core.slices import DataUse
-from weakspot.project.collective import FamilyResult
-from weakspot.project.collective_page import (
+from weakspot.project.collective import (
+    FamilyResult,
     collective_lines,
     family_page,
     headline,

@@ -5,7 +5,7 @@ import pytest
 
 from weakspot.core.dataset import Split
 from weakspot.core.errors import ConfigError, DataError
-from weakspot.project.compared_projects import compare_projects, write_comparison
+from weakspot.project.comparison import compare_projects, write_comparison
 from weakspot.project.project import Project
 from weakspot.testing.planted import plant
 from weakspot.testing.planted_problems import rare

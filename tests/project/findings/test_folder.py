@@ -5,10 +5,10 @@ import pytest
 from PIL import Image
 
 from weakspot.core.errors import DataError
-from weakspot.project.given import gather
-from weakspot.project.given_folder import (
+from weakspot.project.given import (
     IMAGENET_MEAN,
     IMAGENET_STD,
+    gather,
     make_project,
     pixels_of,
 )

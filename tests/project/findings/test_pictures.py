@@ -5,8 +5,7 @@ from io import BytesIO
 from PIL import Image
 
 from weakspot.project.findings import finding_html
-from weakspot.report.findings import SliceSentences
-from weakspot.report.images import ShownImage, SliceImages
+from weakspot.report.findings import ShownImage, SliceImages, SliceSentences
 
 ATTACK = "<script>alert(1)</script>"
 

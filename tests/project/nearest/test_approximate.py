@@ -4,8 +4,14 @@ import numpy as np
 import pytest
 
 from weakspot.core.errors import MissingExtraError
-from weakspot.project.nearest_indexes import USEARCH_SUFFIX, approximate, recall
-from weakspot.project.nearest_rows import EmbeddingShards, Nearest, nearest_rows
+from weakspot.project.nearest_rows import (
+    USEARCH_SUFFIX,
+    EmbeddingShards,
+    Nearest,
+    approximate,
+    nearest_rows,
+    recall,
+)
 
 
 @pytest.fixture

@@ -6,13 +6,15 @@ from hypothesis.extra import numpy as hnp
 from tests.project.nearest.brute_force import all_scores, best
 
 from weakspot.core.errors import DataError, StoreError
-from weakspot.project.nearest_indexes import (
-    INT8_SUFFIX,
-    QuantisedShards,
-    quantise_shards,
-)
 from weakspot.project.nearest_kernels import quantise
-from weakspot.project.nearest_rows import EmbeddingShards, nearest_rows, rows_above
+from weakspot.project.nearest_rows import (
+    INT8_SUFFIX,
+    EmbeddingShards,
+    QuantisedShards,
+    nearest_rows,
+    quantise_shards,
+    rows_above,
+)
 
 NUMBERS = st.one_of(
     st.sampled_from([0.0, -0.0, 1.0, -1.0, 3e38, -3e38, 1e-45, 1e-38, 0.1]),
@@ -131,7 +133,7 @@ def test_quantised__damaged_copy_is_made_anew(files, harm):
 
 
 def test_quantised__copies_larger_than_memory_give_pages_back(files, monkeypatch):
-    monkeypatch.setattr("weakspot.project.nearest_indexes.KEPT_MAPPED_BYTES", 0)
+    monkeypatch.setattr("weakspot.project.nearest_rows.KEPT_MAPPED_BYTES", 0)
     assert answer(files) == answer(files, uses_copy=False)
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.run.settings import WitnessSettings
-from weakspot.run.witnessed import witnessed_columns
+from weakspot.run.witnesses import witnessed_columns
 from weakspot.words.attribute_columns import AssignedColumn, LeftOut
 
 

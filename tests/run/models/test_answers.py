@@ -1,7 +1,7 @@
 import pytest
 
 from weakspot.core.errors import ModelError, UnavailableError
-from weakspot.run.image_texts import failing_as_model_error, storable
+from weakspot.run.model_map import failing_as_model_error, storable
 
 
 def test_failing_as_model_error__keeps_what_where_and_fix():

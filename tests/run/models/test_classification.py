@@ -11,8 +11,8 @@ from weakspot.data.engine.processes import ProcessEngine
 from weakspot.data.image_folder import ImageFolderSource
 from weakspot.data.settings import DataSettings
 from weakspot.models.callable_classifier import CallableClassifier
-from weakspot.run.classification import ClassifierModel, ClassifySettings, classify
 from weakspot.run.ingestion import ingest
+from weakspot.run.models import ClassifierModel, ClassifySettings, classify
 from weakspot.store.project import ProjectStore
 from weakspot.testing.fakes import planted_classifier
 from weakspot.testing.planted import plant

@@ -5,7 +5,7 @@ import numpy as np
 from weakspot.core.dataset import Task, dataset_from_columns
 from weakspot.core.roles import ClassifierOutput
 from weakspot.core.samples import EmbeddingSpace
-from weakspot.run.classification import CHUNK_ROWS, classify_embeddings
+from weakspot.run.models import CHUNK_ROWS, classify_embeddings
 
 N_ROWS = CHUNK_ROWS + 3
 

@@ -11,11 +11,10 @@ from weakspot.core.roles import ClassifierOutput
 from weakspot.data.engine.local import LocalEngine
 from weakspot.data.engine.processes import ProcessEngine
 from weakspot.data.image_folder import ImageFolderSource
-from weakspot.run.classification import ClassifySettings, cached_classifier, classify
 from weakspot.run.embedding import EmbedSettings, cached_embedder, embed
-from weakspot.run.image_pass import KnownContents, PassModels
 from weakspot.run.ingestion import ingest
-from weakspot.run.model_map import FlushPolicy
+from weakspot.run.model_map import FlushPolicy, KnownContents, PassModels
+from weakspot.run.models import ClassifySettings, cached_classifier, classify
 from weakspot.store.array_files import packed_hashes
 from weakspot.store.project import ProjectStore
 

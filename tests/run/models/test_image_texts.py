@@ -7,9 +7,14 @@ from weakspot.core.errors import ModelError, StoreError, UnavailableError
 from weakspot.core.run import no_progress
 from weakspot.data.engine.local import LocalEngine
 from weakspot.data.image_folder import ImageFolderSource
-from weakspot.run.image_texts import IMAGES_PER_CALL, MAX_FAILURES_AT_FIRST, ImageBench, ImageTexts
 from weakspot.run.ingestion import ingest
-from weakspot.run.model_map import FlushPolicy
+from weakspot.run.model_map import (
+    IMAGES_PER_CALL,
+    MAX_FAILURES_AT_FIRST,
+    FlushPolicy,
+    ImageBench,
+    ImageTexts,
+)
 from weakspot.store import atomic
 from weakspot.store.project import ProjectStore
 

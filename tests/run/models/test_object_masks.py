@@ -5,8 +5,8 @@ from PIL import Image
 from weakspot.core.roles import ObjectMask
 from weakspot.data.engine.local import LocalEngine
 from weakspot.data.image_folder import ImageFolderSource
-from weakspot.run.image_texts import ImageBench
 from weakspot.run.ingestion import ingest
+from weakspot.run.model_map import ImageBench
 from weakspot.run.object_masks import (
     MAX_KEPT_SIDE,
     OUTSIDE,

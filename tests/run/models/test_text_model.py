@@ -8,7 +8,7 @@ from weakspot.core.errors import ModelError, UnavailableError
 from weakspot.data.embed import ImageRequest, map_images
 from weakspot.data.engine.local import LocalEngine
 from weakspot.data.engine.processes import ProcessEngine
-from weakspot.run.image_texts import TextModel
+from weakspot.run.model_map import TextModel
 
 ENGINES = [LocalEngine(n_workers=2, queue_depth=4), ProcessEngine(n_workers=1)]
 

@@ -5,7 +5,7 @@ import numpy as np
 from weakspot.core.dataset import Task, dataset_from_columns
 from weakspot.core.run import CheckState
 from weakspot.run.ingestion import IngestResult
-from weakspot.run.preflight.data import check_data
+from weakspot.run.preflight.stage import check_data
 from weakspot.run.settings import Settings
 
 SUMMARY = IngestResult(

@@ -3,7 +3,7 @@ import pytest
 
 from weakspot.core.dataset import Split, dataset_from_columns
 from weakspot.core.run import CheckState
-from weakspot.run.preflight.data import (
+from weakspot.run.preflight.stage import (
     check_conflicts,
     check_files,
     check_groups,

@@ -1,7 +1,7 @@
 import pytest
 
 from weakspot.core.run import CheckState
-from weakspot.run.preflight.data import check_class_counts, check_extra_classes, check_label_names
+from weakspot.run.preflight.stage import check_class_counts, check_extra_classes, check_label_names
 
 
 @pytest.mark.parametrize("other", ["Cat", "cat ", " CAT", "cat  "])

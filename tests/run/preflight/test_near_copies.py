@@ -4,7 +4,7 @@ from PIL import Image
 
 from weakspot.core.dataset import Split, dataset_from_columns
 from weakspot.core.samples import EmbeddingSpace, SampleSet
-from weakspot.run.preflight.data import find_near_copies
+from weakspot.run.preflight.stage import find_near_copies
 
 N_EACH, N_COPIES = 40, 8
 DRAWS = np.random.default_rng(0)

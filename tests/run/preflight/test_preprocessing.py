@@ -15,7 +15,7 @@ from weakspot.run.preflight.classifier import (
     colour_variants,
     crop_variants,
 )
-from weakspot.run.settings_file import toml_value
+from weakspot.run.settings import toml_value
 
 N_CLASSES = 4
 

@@ -31,8 +31,8 @@ from weakspot.project.refine.request import GeneratedPrompt, Prompt, Refinement,
 from weakspot.project.refine.training import Subject
 from weakspot.repair.bench import RepairBench
 from weakspot.repair.collective import FamilyType
-from weakspot.run.classification import checked_output, reads_embeddings
 from weakspot.run.embedding import KnowsEmbeddings
+from weakspot.run.models import checked_output, reads_embeddings
 from weakspot.run.preparation import FEATURES, Prepared
 from weakspot.run.settings import Settings
 from weakspot.run.stage_clock import command_line, library_versions

@@ -26,8 +26,7 @@ from weakspot.run.preflight.source_look import (
     fine,
     read_labelled_images,
 )
-from weakspot.run.settings import PartSettings, Settings
-from weakspot.run.settings_file import toml_value
+from weakspot.run.settings import PartSettings, Settings, toml_value
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -18,12 +18,14 @@ from weakspot.core.run import StageProgress
 from weakspot.core.samples import Attribute, AttributeBook, AttributeSource, marked_attributes
 from weakspot.project.nearest import label_texts
 from weakspot.project.project import Project
-from weakspot.run.attribute_edits import AttributeEditFile, Editions, reference_of
 from weakspot.run.attributes import (
+    AttributeEditFile,
+    Editions,
     assigned_editions,
     attributes_mark,
     given_values,
     proposed_attribute,
+    reference_of,
     unassigned_editions,
     with_attributes,
 )

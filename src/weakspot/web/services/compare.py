@@ -21,8 +21,13 @@ from weakspot.core.run import RunRecord, StageProgress
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
 from weakspot.core.statistics import mcnemar_p
-from weakspot.project.compared_projects import SharedPredictions, compare_projects
-from weakspot.project.comparison import Comparison, SliceDifference, SliceOnModel
+from weakspot.project.comparison import (
+    Comparison,
+    SharedPredictions,
+    SliceDifference,
+    SliceOnModel,
+    compare_projects,
+)
 from weakspot.project.project import Project
 from weakspot.store import atomic
 from weakspot.store.project import ProjectStore

@@ -31,8 +31,14 @@ from weakspot.repair.export import MODEL_FOLDER
 from weakspot.repair.history import HEAD, current_id, go_back, head_name
 from weakspot.repair.slice_choice import failing_classes
 from weakspot.repair.stage import PLAIN, POOL_PREFIX, REPAIR_NOTE, obstacle_to_repair
-from weakspot.report.repairs import RepairSection, repair_section, slice_warning, worse_sentences
-from weakspot.report.strategies import StrategyRow, compare_strategies
+from weakspot.report.repairs import (
+    RepairSection,
+    StrategyRow,
+    compare_strategies,
+    repair_section,
+    slice_warning,
+    worse_sentences,
+)
 from weakspot.report.wording import arm_name
 from weakspot.run.preparation import FEATURES
 from weakspot.run.wiring import buildable

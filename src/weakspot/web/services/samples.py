@@ -30,7 +30,7 @@ from weakspot.data.locations import is_local, local_path, read_location, shown_l
 from weakspot.data.prediction_columns import class_columns
 from weakspot.project.nearest import label_texts
 from weakspot.project.nearest_rows import EmbeddingShards, nearest_rows
-from weakspot.run.classification import reads_embeddings
+from weakspot.run.models import reads_embeddings
 from weakspot.run.preparation import CLIP, Prepared
 from weakspot.web.services.view import SamplePage, View
 from weakspot.web.services.workspace import Workspace

@@ -31,8 +31,8 @@ from weakspot.run.settings import (
     SETTINGS_FILE,
     PartSettings,
     Settings,
+    load_settings,
 )
-from weakspot.run.settings_file import load_settings
 from weakspot.store.project import DATA_FOLDER, ProjectStore
 from weakspot.web.services.view import View
 from weakspot.web.services.workspace import Workspace

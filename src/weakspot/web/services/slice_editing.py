@@ -24,11 +24,10 @@ from weakspot.core.statistics import association
 from weakspot.project.project import Project
 from weakspot.report.wording import title_with_method
 from weakspot.run import loop
-from weakspot.run.class_findings import classifier_facts
 from weakspot.run.halves import used_rows
 from weakspot.run.preparation import CLIP
 from weakspot.run.stage_clock import finished, new_record
-from weakspot.run.verdicts import Asking
+from weakspot.run.verdicts import Asking, classifier_facts
 from weakspot.web.services.slices import LookedAt, SliceLine, look_at, slice_line, threshold_of
 from weakspot.web.services.view import View
 from weakspot.web.services.workspace import Workspace

@@ -10,10 +10,9 @@ from tests.run.models.witnesses.tiny_segmenter import CornerSegmenter
 from weakspot.core.errors import UnavailableError
 from weakspot.data.engine.local import LocalEngine
 from weakspot.data.image_folder import ImageFolderSource
-from weakspot.run.image_texts import ImageBench
 from weakspot.run.ingestion import ingest
-from weakspot.run.witnessed import Seeing
-from weakspot.run.witnesses import MasksWitness, PropertiesWitness
+from weakspot.run.model_map import ImageBench
+from weakspot.run.witnesses import MasksWitness, PropertiesWitness, Seeing
 from weakspot.store.project import ProjectStore
 
 ENGINE = LocalEngine(n_workers=1, queue_depth=2)

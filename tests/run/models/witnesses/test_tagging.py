@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from weakspot.core.errors import ModelError, UnavailableError
-from weakspot.run.witnessed import caption_of, tag_captions, tag_values
+from weakspot.run.witnesses import caption_of, tag_captions, tag_values
 
 
 @dataclass

@@ -6,7 +6,7 @@ import pytest
 from PIL import Image
 
 from weakspot.core.errors import ConfigError
-from weakspot.run.settings_file import load_settings
+from weakspot.run.settings import load_settings
 from weakspot.web.services.setup import ChosenData, ChosenProject, begin_setup, needs_setup
 
 COLUMNS = {"label": "truth", "prediction": "said"}

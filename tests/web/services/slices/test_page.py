@@ -1,5 +1,4 @@
-from weakspot.report.findings import finding
-from weakspot.report.images import SliceImages
+from weakspot.report.findings import SliceImages, finding
 from weakspot.web.services.slices import run_of, slice_page
 
 

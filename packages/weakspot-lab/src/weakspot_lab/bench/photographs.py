@@ -25,12 +25,11 @@ from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.data.embed import embed_phrases
 from weakspot.data.settings import DataSettings
 from weakspot.models.packages.registry_source import CACHE_VARIABLE
-from weakspot.project.demo import network, untrained_head
-from weakspot.project.example_data import groceries
+from weakspot.project.demo import groceries, network, untrained_head
 from weakspot.project.project import Project
 from weakspot.repair.training.trainer import HeadTrainer
-from weakspot.run.classification import classify
 from weakspot.run.embedding import choose_embedder, embed
+from weakspot.run.models import classify
 from weakspot.run.settings import (
     PartSettings,
     Settings,
