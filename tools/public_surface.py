@@ -6,6 +6,7 @@ purpose only: a line that goes or changes there is a promise that changes.
 
 import enum
 import inspect
+import json
 import re
 from pathlib import Path
 
@@ -71,13 +72,26 @@ def _section(name: str, example: str) -> list[str]:
     lines += [" ".join(text.split("\n\n")[0].split())]
     if issubclass_of(thing, enum.Enum):
         lines += ["", "Values: " + ", ".join(f"`{one.value}`" for one in thing) + "."]
-    if meanings := _arguments(text):
+    meanings = _arguments(text)
+    if meanings and (schema := _schema_of(name)):
+        fields = ", ".join(f"`{one}`" for one in meanings)
+        lines += ["", f"Fields, explained by `help` and [{schema}](schema/{schema}): {fields}."]
+    elif meanings:
         lines += ["", "| argument | meaning |", "|---|---|"]
         lines += [f"| `{one}` | {_cell(meaning)} |" for one, meaning in meanings.items()]
     if methods := list(_methods(name)):
         lines += ["", "| gives or does | |", "|---|---|"]
         lines += [f"| `{called}` | {_cell(said)} |" for called, said in methods]
     return [*lines, *_fenced(example)]
+
+
+def _schema_of(name: str) -> str:
+    """Return the JSON Schema that says what the fields of a record mean; empty if none does."""
+    for path in sorted((LIST.parent / "schema").glob("*.json")):
+        schema = json.loads(path.read_text(encoding="utf-8"))
+        if name in (schema["title"], *schema.get("$defs", {})):
+            return path.name
+    return ""
 
 
 def _fenced(code: str) -> list[str]:

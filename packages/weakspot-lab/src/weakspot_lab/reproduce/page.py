@@ -7,8 +7,8 @@ from pydantic import ValidationError
 
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.store import atomic
-from weakspot_lab.reproduce.figures import ComparedFigure, shown
-from weakspot_lab.reproduce.writing import RESULTS, Reproduction, plain
+from weakspot_lab.reproduce.figures import ComparedFigure, PaperFigure, shown
+from weakspot_lab.reproduce.writing import RESULTS, Reproduction, plain, reasons_once
 
 FOLDER, PAGE = "papers", "papers.md"
 TRUE_DATA = "-data"
@@ -87,22 +87,27 @@ def _section(stand_in: Reproduction | None, true_data: Sequence[Reproduction]) -
         for one in each.figures
         if one.measured.value is not None
     }
-    for one in shown_one.figures:
-        if one.figure.is_headline:
-            yield _row(one if stand_in is not None else None, other.get(one.figure.key), one)
+    headlines = [one for one in shown_one.figures if one.figure.is_headline]
+    reasons, notes = reasons_once([other.get(one.figure.key, one).why for one in headlines])
+    for one, why in zip(headlines, reasons, strict=True):
+        yield _row(
+            one if stand_in is not None else None, other.get(one.figure.key), one.figure, why
+        )
     yield ""
-    yield from (f"- {note}" for note in shown_one.notes)
+    yield from [*notes, *(f"- {note}" for note in shown_one.notes)]
     yield ""
 
 
 def _row(
-    stand_in: ComparedFigure | None, true_data: ComparedFigure | None, any_one: ComparedFigure
+    stand_in: ComparedFigure | None,
+    true_data: ComparedFigure | None,
+    figure: PaperFigure,
+    why: str,
 ) -> str:
-    figure = any_one.figure
     ours = [
         "" if one is None else shown(one.measured.value, figure.unit) or "–"
         for one in (stand_in, true_data)
     ]
     paper = shown(figure.value, figure.unit) or "shown only"
     unit = "" if figure.unit in ("count", "correlation", "ratio") else f", {figure.unit}"
-    return f"| {figure.where} | {plain(figure.what)}{unit} | {paper} | {ours[0]} | {ours[1]} | {plain((true_data or any_one).why)} |"
+    return f"| {figure.where} | {plain(figure.what)}{unit} | {paper} | {ours[0]} | {ours[1]} | {plain(why)} |"

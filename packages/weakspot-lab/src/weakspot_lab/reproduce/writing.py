@@ -2,8 +2,11 @@
 
 import csv
 import io
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from string import ascii_lowercase
 
 from pydantic import JsonValue
 
@@ -11,11 +14,7 @@ from weakspot.core.errors import ConfigError
 from weakspot.core.record import Record
 from weakspot.run.stage_clock import library_versions
 from weakspot.store import atomic
-from weakspot_lab.reproduce.figures import (
-    ComparedFigure,
-    compare_figures,
-    shown,
-)
+from weakspot_lab.reproduce.figures import ComparedFigure, compare_figures, shown
 from weakspot_lab.reproduce.protocol import PaperTable, Protocol, Results
 from weakspot_lab.reproduce.request import ReproduceRequest
 
@@ -39,6 +38,7 @@ COLUMNS = (
     "why",
     "data",
 )
+_REASON = re.compile(r", because ([^;]+?)(?=;|\.$)")
 
 
 class Reproduction(Record):
@@ -150,13 +150,33 @@ def markdown(found: Reproduction) -> str:
     return "\n".join(parts).rstrip() + "\n"
 
 
+def reasons_once(sentences: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return sentences with a letter in place of every reason that several of them give, and what the letters mean.
+
+    >>> reasons_once(["Lower, because it rains; 3 worlds.", "Higher, because it rains."])
+    (['Lower (a); 3 worlds.', 'Higher (a).'], ['- (a) It rains.'])
+    """
+    counts = Counter(reason for one in sentences for reason in _REASON.findall(one))
+    repeated = [reason for reason, n in counts.items() if n > 1]
+    letters = dict(zip(repeated, ascii_lowercase, strict=False))
+    shortened = [
+        _REASON.sub(
+            lambda found: f" ({letters[found[1]]})" if found[1] in letters else found[0], one
+        )
+        for one in sentences
+    ]
+    notes = [f"- ({letter}) {why[0].upper()}{why[1:]}." for why, letter in letters.items()]
+    return shortened, notes
+
+
 def figure_table(figures: Sequence[ComparedFigure]) -> str:
-    """Return the figures as a Markdown table."""
+    """Return the figures as a Markdown table; a reason that several of them have stands below it, once."""
+    reasons, notes = reasons_once([one.why for one in figures])
     lines = [
         "| where | what | paper | ours | difference | why |",
         "|---|---|---:|---:|---:|---|",
     ]
-    for one in figures:
+    for one, why in zip(figures, reasons, strict=True):
         figure, measured = one.figure, one.measured
         interval = (
             f" ({shown(measured.low, figure.unit)} to {shown(measured.high, figure.unit)})"
@@ -167,9 +187,9 @@ def figure_table(figures: Sequence[ComparedFigure]) -> str:
         ours = f"{shown(measured.value, figure.unit)}{interval}" or "–"
         difference = "" if one.difference is None else f"{one.difference:+.{_digits(figure.unit)}f}"
         lines.append(
-            f"| {figure.where} | {plain(figure.what)}{_unit(figure.unit)} | {paper} | {ours} | {difference} | {plain(one.why)} |"
+            f"| {figure.where} | {plain(figure.what)}{_unit(figure.unit)} | {paper} | {ours} | {difference} | {plain(why)} |"
         )
-    return "\n".join(lines)
+    return "\n".join([*lines, *([""] if notes else []), *notes])
 
 
 def table_markdown(table: PaperTable) -> str:
