@@ -18,8 +18,7 @@ from sklearn.linear_model import LogisticRegression
 
 from weakspot.core.dataset import Split
 from weakspot.data.settings import DataSettings
-from weakspot.generate.counterfactual_page import sentence, write_counterfactuals
-from weakspot.generate.counterfactuals import CounterfactualRequest
+from weakspot.generate.counterfactuals import CounterfactualRequest, sentence, write_counterfactuals
 from weakspot.models.sklearn.classifier import SklearnClassifier
 from weakspot.project.project import Project
 from weakspot.run.settings import (

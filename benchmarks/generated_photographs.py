@@ -26,11 +26,9 @@ from weakspot.core.dataset import Split, Task
 from weakspot.core.errors import WeakspotError
 from weakspot.data.image_grid import labelled_grid
 from weakspot.data.settings import DataSettings
-from weakspot.generate.counterfactual_page import write_counterfactuals
-from weakspot.generate.counterfactuals import CounterfactualRequest
+from weakspot.generate.counterfactuals import CounterfactualRequest, write_counterfactuals
 from weakspot.generate.generated_folder import GenerateRequest, read_generated
-from weakspot.generate.search_page import write_search
-from weakspot.generate.search_run import SearchRequest
+from weakspot.generate.search_run import SearchRequest, write_search
 from weakspot.project.demo import groceries, network, untrained_head
 from weakspot.project.project import Project
 from weakspot.project.refine.page import headline, write_refinement

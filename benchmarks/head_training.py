@@ -25,7 +25,7 @@ import time
 import numpy as np
 
 from weakspot.core.dataset import Task
-from weakspot.repair.training.problem import Problem, workers_for
+from weakspot.repair.training.objective import Problem, workers_for
 from weakspot.repair.training.trainer import HeadTrainer
 
 DECAY, RATE, MOMENTUM = 5e-4, 0.2, 0.9

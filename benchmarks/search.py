@@ -25,10 +25,9 @@ from sequential_worlds import fixed_design
 
 from weakspot.core.arrays import generator
 from weakspot.core.roles import GeneratedImage
-from weakspot.generate.search.finding import CaptionSearch, search_failures
+from weakspot.generate.search.finding import CaptionSearch, n_content_words, search_failures
 from weakspot.generate.search.memory_sampler import MemorySampler
-from weakspot.generate.search.prompts import sentences_of
-from weakspot.generate.search.refinement import n_content_words
+from weakspot.generate.search.sentences import sentences_of
 from weakspot.run.settings import SearchSettings
 from weakspot.testing.fakes import PlantedCaptioner, PlantedEmbedder, planted_classifier
 from weakspot.testing.planted import plant

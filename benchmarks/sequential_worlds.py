@@ -8,8 +8,7 @@ import numpy as np
 
 from weakspot.core.arrays import generator
 from weakspot.core.failures import FailureCriterion
-from weakspot.generate.search.series import SampledImages
-from weakspot.generate.search.trials import CaptionTrials
+from weakspot.generate.search.series import CaptionTrials, SampledImages
 from weakspot.run.settings import SearchSettings
 
 ALPHA, GAIN, MAX_CAPTIONS = 0.05, 0.1, 40

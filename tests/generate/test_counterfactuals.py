@@ -10,8 +10,7 @@ from tests.models.tiny_servers import ImageServer, answer_of, bytes_of, read_sen
 import weakspot
 from weakspot.core.errors import ConfigError, DataError, ModelError, RefusedPromptError
 from weakspot.generate.caption_log import LOG_FILE
-from weakspot.generate.counterfactual_page import sentence, write_counterfactuals
-from weakspot.generate.counterfactuals import CounterfactualRequest
+from weakspot.generate.counterfactuals import CounterfactualRequest, sentence, write_counterfactuals
 from weakspot.project.project import Project
 from weakspot.run.settings import GeneratorSettings
 from weakspot.testing.fakes import PlantedEmbedder, PlantedImageGenerator, planted_classifier

@@ -4,7 +4,7 @@ from weakspot.core.errors import DataError
 from weakspot.core.repairs import RepairArm, RepairPlan, RepairResult
 from weakspot.core.run import RunRecord
 from weakspot.core.slices import DataUse
-from weakspot.repair.history import (
+from weakspot.repair.export import (
     HEAD,
     current_id,
     forget_repeats,

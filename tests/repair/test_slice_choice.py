@@ -3,7 +3,7 @@ from tests.build import evidence_of, record_of, slice_of
 
 from weakspot.core.errors import ConfigError
 from weakspot.core.evidence import Verdict
-from weakspot.repair.slice_choice import chosen_slices
+from weakspot.repair.stage import chosen_slices
 
 CAT, DOG = (slice_of([name], class_name=name) for name in ("cat", "dog"))
 

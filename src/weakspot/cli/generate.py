@@ -103,8 +103,7 @@ def search(
 ) -> None:
     """Search for captions whose images make the classifier fail: more often than images of the class alone."""
     from weakspot.cli import terminal
-    from weakspot.generate.search_page import write_search
-    from weakspot.generate.search_run import SearchRequest
+    from weakspot.generate.search_run import SearchRequest, write_search
     from weakspot.project.generated_findings import classifier_of
 
     call = SearchRequest(
@@ -128,7 +127,7 @@ def search(
 
 
 def _search_lines(search: "SearchResult") -> "Iterator[str]":
-    from weakspot.generate.search_page import finding_sentence, headline, what_it_means
+    from weakspot.generate.search_run import finding_sentence, headline, what_it_means
 
     result = search.record.result
     yield headline(result)
@@ -186,8 +185,12 @@ def counterfactual(
 ) -> None:
     """Change one thing in images of a class: how much more often does the classifier fail then?"""
     from weakspot.cli import terminal
-    from weakspot.generate.counterfactual_page import explanation, sentence, write_counterfactuals
-    from weakspot.generate.counterfactuals import CounterfactualRequest
+    from weakspot.generate.counterfactuals import (
+        CounterfactualRequest,
+        explanation,
+        sentence,
+        write_counterfactuals,
+    )
 
     with terminal.showing_progress() as progress:
         opened = open_with_generator(project, generator, engine, progress)

@@ -20,11 +20,9 @@ from weakspot.data.open_source import open_source
 from weakspot.data.settings import DataSettings
 from weakspot.data.source import SampleSource
 from weakspot.data.tables import TABLE_EXTENSIONS
-from weakspot.generate.adversarial import SourceCaption, caption_from, merged
+from weakspot.generate.adversarial import Answers, SourceCaption, caption_from, merged
 from weakspot.generate.sampling import DrawableSentences
-from weakspot.generate.search.prompts import baseline_prompt, parent_of
-from weakspot.generate.search.sentences import ASSEMBLED
-from weakspot.generate.transfer import Answers
+from weakspot.generate.search.sentences import ASSEMBLED, baseline_prompt, parent_of
 from weakspot.run.embedding import embed
 from weakspot.run.ingestion import ingest
 from weakspot.run.model_map import ImageBench, ImageTexts

@@ -135,9 +135,26 @@ def read_generated(folder: Path) -> list[GenerationResult]:
         DataError: if there is no such table, or a row of it cannot be read.
     """
     try:
-        kept = [_kept_record(row) for row in _rows(folder / TABLE_FILE)]
+        kept = [
+            GenerationResult(
+                request=_order_of(row),
+                generator_id=row["generator"],
+                content_hash=row["sha256"],
+                file=row.get("image") or row["picture"],
+                parents=tuple(row["parents"].split()),
+                verdicts=json.loads(row["verdicts"]),
+            )
+            for row in _rows(folder / TABLE_FILE)
+        ]
         rejected = (
-            [_rejected_record(row) for row in _rows(folder / REJECTED_FILE)]
+            [
+                GenerationResult(
+                    request=_order_of(row),
+                    generator_id=row["generator"],
+                    verdicts={row.get("quality") or row["gate"]: row["why"]},
+                )
+                for row in _rows(folder / REJECTED_FILE)
+            ]
             if (folder / REJECTED_FILE).exists()
             else []
         )
@@ -264,25 +281,6 @@ def _rows(path: Path) -> list[dict[str, str]]:
 
 def _order_of(row: Mapping[str, str]) -> GenerationRequest:
     return GenerationRequest(class_name=row["label"], prompt=row["prompt"], seed=int(row["seed"]))
-
-
-def _kept_record(row: Mapping[str, str]) -> GenerationResult:
-    return GenerationResult(
-        request=_order_of(row),
-        generator_id=row["generator"],
-        content_hash=row["sha256"],
-        file=row.get("image") or row["picture"],
-        parents=tuple(row["parents"].split()),
-        verdicts=json.loads(row["verdicts"]),
-    )
-
-
-def _rejected_record(row: Mapping[str, str]) -> GenerationResult:
-    return GenerationResult(
-        request=_order_of(row),
-        generator_id=row["generator"],
-        verdicts={row.get("quality") or row["gate"]: row["why"]},
-    )
 
 
 def _table(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> bytes:

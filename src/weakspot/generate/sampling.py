@@ -22,7 +22,7 @@ from weakspot.core.roles import (
     ScoresCaptions,
 )
 from weakspot.generate.parents import SeedSeries
-from weakspot.generate.predictions import GeneratedPredictions
+from weakspot.generate.project_generator import GeneratedPredictions
 from weakspot.generate.search.sentences import ASSEMBLED, WordSentences
 from weakspot.generate.search.series import SampledImages, place_seed
 from weakspot.run.model_map import failing_as_model_error, storable

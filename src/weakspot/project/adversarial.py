@@ -29,11 +29,14 @@ from weakspot.generate.adversarial import (
     AdversarialSet,
     CaptionYield,
     ClassYield,
+    SetOnModel,
     SourceCaption,
+    TransferMatrix,
     class_yield,
     collect,
     read_record,
     refuse_foreign,
+    transfer_matrix,
     write_images,
     write_record,
 )
@@ -49,12 +52,14 @@ from weakspot.generate.adversarial_sources import (
     failed_rows,
 )
 from weakspot.generate.distances import SetDistance, distances_to
-from weakspot.generate.predictions import GeneratedPredictions
-from weakspot.generate.project_generator import build_generator, with_generator
+from weakspot.generate.project_generator import (
+    GeneratedPredictions,
+    build_generator,
+    with_generator,
+)
 from weakspot.generate.sampling import GeneratedSeries, drawable_sentences
 from weakspot.generate.search.sentences import WordSentences
 from weakspot.generate.service import confirm_cost
-from weakspot.generate.transfer import SetOnModel, TransferMatrix, transfer_matrix
 from weakspot.models.torch.inception_embedder import InceptionEmbedder
 from weakspot.project.generated_findings import classifier_of
 from weakspot.project.project import Project

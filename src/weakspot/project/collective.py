@@ -40,7 +40,7 @@ from weakspot.repair.collective import (
 )
 from weakspot.repair.controls import random_control
 from weakspot.repair.measure import measure_arm
-from weakspot.repair.predictions import compare, is_measurable
+from weakspot.repair.spread import compare, is_measurable
 from weakspot.report.document import paragraph, share_cell, small_page, table, text_cell
 from weakspot.report.repairs import data_words, p_words
 from weakspot.report.wording import CERTAIN, count, interval, p_value, percent

@@ -13,11 +13,11 @@ from weakspot.core.failures import FailureCriterion
 from weakspot.core.group_tests import paired_group_p
 from weakspot.core.record import Record
 from weakspot.generate.adversarial_sources import ModelUnderTest
-from weakspot.generate.counterfactual_page import sentence
 from weakspot.generate.counterfactuals import (
     CounterfactualRequest,
     CounterfactualResult,
     CounterfactualSeries,
+    sentence,
 )
 from weakspot.project.project import Project
 from weakspot.report.repairs import p_words

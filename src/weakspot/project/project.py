@@ -27,7 +27,7 @@ from weakspot.project.nearest import NearestRequest, NearestResult, NearestStage
 from weakspot.project.new_settings import recommended_settings, with_inputs, write_settings
 from weakspot.repair.advice.stage import Advisor
 from weakspot.repair.bench import RepairBench
-from weakspot.repair.history import forget_repeats, set_repair_aside
+from weakspot.repair.export import forget_repeats, set_repair_aside
 from weakspot.repair.stage import RepairRequest, RepairStage
 from weakspot.repair.synthetic_samples import with_synthetic
 from weakspot.report.wording import checks_sentence

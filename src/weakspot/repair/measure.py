@@ -23,15 +23,18 @@ from weakspot.core.repairs import ArmMeasurement, GroupChange, GroupKind, Repair
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
 from weakspot.core.statistics import calibration_error, mcnemar_ps, wilson_intervals
-from weakspot.repair.predictions import (
+from weakspot.repair.spread import (
     Comparison,
     Result,
     SlicePart,
     compare,
+    given_groups,
     is_measurable,
+    measure_given,
+    own_groups,
     refuse_prediction_rules,
+    spread_of,
 )
-from weakspot.repair.spread import given_groups, measure_given, own_groups, spread_of
 
 
 def untouched(samples: SampleSet, used: Sequence[IntArray]) -> SampleSet:

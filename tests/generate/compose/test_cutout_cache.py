@@ -5,8 +5,7 @@ import pytest
 from PIL import Image
 
 from weakspot.core.errors import ModelError
-from weakspot.generate.compose.cutout_cache import typical_colours, typicality
-from weakspot.generate.compose.generator import ComposeGenerator
+from weakspot.generate.compose.generator import ComposeGenerator, typical_colours, typicality
 from weakspot.generate.compose.placing import Cut
 
 

@@ -12,8 +12,7 @@ from weakspot.core.errors import (
     RefusedPromptError,
 )
 from weakspot.core.failures import FailureCriterion
-from weakspot.generate.search.series import SampledImages, StoppedBecause
-from weakspot.generate.search.trials import CaptionTrials
+from weakspot.generate.search.series import CaptionTrials, SampledImages, StoppedBecause
 from weakspot.run.settings import SearchSettings
 
 CLASSES = ("fly", "bee", "wasp")

@@ -3,7 +3,7 @@
 import pytest
 
 from weakspot.core.errors import ConfigError
-from weakspot.generate.search.prompts import (
+from weakspot.generate.search.sentences import (
     SPOKEN_KINDS,
     baseline_prompt,
     caption_of,

@@ -11,14 +11,13 @@ import pytest
 
 from weakspot.core.arrays import FloatArray, generator
 from weakspot.core.failures import FailureCriterion
-from weakspot.generate.search.prompts import caption_of, whole_prompt
-from weakspot.generate.search.refinement import (
+from weakspot.generate.search.finding import (
     Refined,
     Refinement,
     without_adjectives,
 )
-from weakspot.generate.search.series import SampledImages
-from weakspot.generate.search.trials import CaptionTrials
+from weakspot.generate.search.sentences import caption_of, whole_prompt
+from weakspot.generate.search.series import CaptionTrials, SampledImages
 from weakspot.run.settings import SearchSettings
 
 BASELINE = "a photo of a fly."

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from weakspot.core.errors import ModelError
-from weakspot.generate.search.refinement import shorter_wordings
+from weakspot.generate.search.finding import shorter_wordings
 
 
 class Says:

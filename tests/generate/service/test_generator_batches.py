@@ -9,8 +9,7 @@ from weakspot.core.roles import Cost
 from weakspot.data.engine.processes import ProcessEngine
 from weakspot.generate.compose.generator import ComposeGenerator
 from weakspot.generate.quality import QualityCheck
-from weakspot.generate.requests import MIN_REQUESTS, is_generated_elsewhere
-from weakspot.generate.service import GeneratorService
+from weakspot.generate.service import MIN_REQUESTS, GeneratorService, is_generated_elsewhere
 from weakspot.store.generated_images import GeneratedImageStore
 from weakspot.testing.fakes import PlantedImageGenerator
 

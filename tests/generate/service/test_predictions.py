@@ -8,8 +8,8 @@ from weakspot.core.errors import ConfigError, DataError, StoreError
 from weakspot.core.generated import GenerationRequest
 from weakspot.core.roles import ClassifierOutput
 from weakspot.data.engine.processes import ProcessEngine
-from weakspot.generate import predictions as generated_predictions
-from weakspot.generate.predictions import GeneratedPredictions
+from weakspot.generate import project_generator
+from weakspot.generate.project_generator import GeneratedPredictions
 from weakspot.generate.quality import QualityCheck
 from weakspot.generate.service import GeneratorService
 from weakspot.models.given_embeddings import GivenEmbeddings
@@ -152,7 +152,7 @@ def test_drawn_predictions__what_cannot_work_is_refused(prepared, tmp_path):
 def test_probabilities__many_images_are_classified_elsewhere_and_are_the_same(
     prepared, world, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(generated_predictions, "MIN_KEYS", 4)
+    monkeypatch.setattr(project_generator, "MIN_KEYS", 4)
     here = predictions_of(prepared, tmp_path)
     keys = [one.content_hash for one in here.generate(REQUESTS) if one.is_kept]
     engine = Noting()

@@ -6,7 +6,7 @@ from PIL import Image
 
 from weakspot.core.assistants import NO_ASSISTANTS
 from weakspot.core.errors import MissingExtraError, ModelError, RefusedPromptError
-from weakspot.generate.predictions import GeneratedPredictions
+from weakspot.generate.project_generator import GeneratedPredictions
 from weakspot.generate.quality import QualityCheck
 from weakspot.generate.sampling import (
     GeneratedCaptions,

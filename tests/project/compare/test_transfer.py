@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from weakspot.core.errors import DataError
-from weakspot.generate.transfer import transfer_matrix
+from weakspot.generate.adversarial import transfer_matrix
 
 NAMES = ("a", "b", "c", "d", "e")
 

@@ -3,7 +3,7 @@ import csv
 import numpy as np
 
 from weakspot.repair.advice import files
-from weakspot.repair.advice.collection import CollectionNeed, PoolChoice
+from weakspot.repair.advice.files import CollectionNeed, PoolChoice
 
 
 def _wish(world, rows):

@@ -3,8 +3,8 @@ import dataclasses
 import numpy as np
 import pyarrow as pa
 
-from weakspot.repair.advice import collection as module
-from weakspot.repair.advice.collection import choose_from_pool, fresh_pool
+from weakspot.repair.advice import files
+from weakspot.repair.advice.files import choose_from_pool, fresh_pool
 
 
 def _choose(world, criterion):
@@ -91,7 +91,7 @@ def test_fresh_pool__images_that_are_measured_or_trained_on_are_left_out(world):
 def test_choose_from_pool__as_many_as_a_list_holds_or_twice_as_many_as_are_wanted(
     world, criterion, monkeypatch
 ):
-    monkeypatch.setattr(module, "MIN_LISTED", 7)
+    monkeypatch.setattr(files, "MIN_LISTED", 7)
     assert len(_choose(world, criterion).rows) == 7
     found = choose_from_pool(world.kind(), world.samples, criterion, n_wanted=6, seed=0)
     assert len(found.rows) == 12

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from weakspot.core.evidence import Interval
-from weakspot.repair.advice.collection import CollectionNeed, PoolChoice
+from weakspot.repair.advice.files import CollectionNeed, PoolChoice
 from weakspot.repair.advice.learning_curve import Forecast
 
 NOTHING = PoolChoice(

@@ -6,7 +6,7 @@ import numpy as np
 from weakspot.core.evidence import Interval
 from weakspot.gate.policy import Policy
 from weakspot.repair.advice import files
-from weakspot.repair.advice.collection import CollectionNeed, PoolChoice
+from weakspot.repair.advice.files import CollectionNeed, PoolChoice
 from weakspot.repair.advice.learning_curve import Forecast
 
 FORECAST = Forecast(

@@ -7,8 +7,7 @@ from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.heads import TrainingSelection
 from weakspot.core.repairs import GainEstimate, RepairPlan, SliceNeed
 from weakspot.core.samples import SampleSet
-from weakspot.repair.collecting import write_collected
-from weakspot.repair.collecting_needs import PoolRows
+from weakspot.repair.collecting import PoolRows, write_collected
 
 
 def _lines(path):

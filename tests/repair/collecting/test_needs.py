@@ -5,7 +5,7 @@ from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.failures import FailureCriterion
 from weakspot.core.rules import AllOfRule, ColumnRule, LinearRule
 from weakspot.core.samples import SampleSet
-from weakspot.repair.collecting_needs import (
+from weakspot.repair.collecting import (
     kind_counts,
     learning_curve,
     rows_for,

@@ -3,7 +3,7 @@ import numpy as np
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.failures import FailureCriterion
 from weakspot.core.samples import SampleSet
-from weakspot.repair.collecting_needs import pool_rows
+from weakspot.repair.collecting import pool_rows
 
 # Rows 0 and 1 are for training and evaluation; then the pool.
 SPLITS = ["train", "validation"] + ["pool"] * 7

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from weakspot.core.dataset import Task
-from weakspot.repair.training.objective import ChunkedLoss
-from weakspot.repair.training.problem import Problem
+from weakspot.repair.training.objective import ChunkedLoss, Problem
 
 FEATURES = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]], np.float32)
 WEIGHTS = np.array([[np.log(2.0), 0.0], [0.0, 0.0]], np.float32)
@@ -77,7 +76,7 @@ def test_slopes__chunks_change_nothing(monkeypatch, task):
     problem = Problem.of(features, targets, np.ones(50), task=task, n_classes=3)
     layer = draws.normal(size=(3, 4)).astype(np.float32), np.zeros(3, np.float32)
     whole = ChunkedLoss(problem).slopes(*layer, problem.shares)
-    monkeypatch.setattr("weakspot.repair.training.problem.CHUNK_BYTES", 7 * 16)
+    monkeypatch.setattr("weakspot.repair.training.objective.CHUNK_BYTES", 7 * 16)
     parts = ChunkedLoss(problem).slopes(*layer, problem.shares)
     assert parts[0] == pytest.approx(whole[0], abs=1e-6)
     assert parts[1] == pytest.approx(whole[1], abs=1e-6)
@@ -85,7 +84,7 @@ def test_slopes__chunks_change_nothing(monkeypatch, task):
 
 
 def test_slopes__the_number_of_threads_changes_no_bit(monkeypatch):
-    monkeypatch.setattr("weakspot.repair.training.problem.CHUNK_BYTES", 4 * 4 * 16)
+    monkeypatch.setattr("weakspot.repair.training.objective.CHUNK_BYTES", 4 * 4 * 16)
     draws = np.random.default_rng(2)
     features, codes = draws.normal(size=(500, 4)).astype(np.float32), draws.integers(3, size=500)
     problem = Problem.of(features, codes, draws.random(500), task=Task.SINGLE_LABEL, n_classes=3)

@@ -4,7 +4,7 @@ import numpy as np
 from threadpoolctl import threadpool_info
 
 from weakspot.core.dataset import Task
-from weakspot.repair.training.problem import Problem, _controller, one_thread_each, workers_for
+from weakspot.repair.training.objective import Problem, _controller, one_thread_each, workers_for
 from weakspot.repair.training.trainer import HeadTrainer
 
 

@@ -6,8 +6,7 @@ from weakspot.core.failures import FailureCriterion
 from weakspot.core.repairs import RepairArm
 from weakspot.core.samples import SampleSet
 from weakspot.repair.measure import measure_arm
-from weakspot.repair.predictions import compare
-from weakspot.repair.spread import measure_given
+from weakspot.repair.spread import compare, measure_given
 
 TOP_1 = FailureCriterion()
 PLACES = ["land"] * 6 + ["water"] * 4 + ["land"] * 3 + ["water"] * 7

@@ -5,7 +5,7 @@ import pytest
 
 from weakspot.core.failures import ClassProblem
 from weakspot.repair.measure import question_of
-from weakspot.repair.predictions import Result
+from weakspot.repair.spread import Result
 
 
 @pytest.fixture

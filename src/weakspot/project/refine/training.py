@@ -22,7 +22,7 @@ from weakspot.data.locations import read_location
 from weakspot.project.collective import Family, FamilyMember
 from weakspot.project.refine.request import Images, RefineRequest, Wanted
 from weakspot.repair.bench import RepairBench
-from weakspot.repair.predictions import Comparison, compare, is_measurable
+from weakspot.repair.spread import Comparison, compare, is_measurable
 from weakspot.repair.training.trainer import HeadTrainer
 from weakspot.report.wording import count
 from weakspot.run.preparation import FEATURES

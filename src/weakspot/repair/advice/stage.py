@@ -17,8 +17,7 @@ from weakspot.core.repairs import RepairPlan
 from weakspot.core.run import Advice, AdviceKind, CheckState, ClassNote, RunRecord
 from weakspot.core.samples import SampleSet
 from weakspot.repair.advice import files
-from weakspot.repair.advice import files as wording
-from weakspot.repair.advice.collection import CollectionNeed, choose_from_pool
+from weakspot.repair.advice.files import CollectionNeed, choose_from_pool
 from weakspot.repair.advice.kinds import (
     ImageKind,
     MeasuredRepair,
@@ -36,7 +35,7 @@ from weakspot.repair.advice.learning_curve import (
     weigh_kind,
 )
 from weakspot.repair.bench import RepairBench
-from weakspot.repair.collecting_needs import rows_to_match
+from weakspot.repair.collecting import rows_to_match
 from weakspot.repair.export import (
     GROUP_OBJECTIVES_FILE,
     ROWS_FILE,
@@ -290,7 +289,7 @@ class Advisor:
                 kind=AdviceKind.CHECK_LABELS,
                 subject=kind.subject,
                 class_name=kind.class_name,
-                sentence=wording.labels_sentence(
+                sentence=files.labels_sentence(
                     kind, len(rows), files.SUSPECT_FILE, is_flagged=is_flagged
                 ),
                 files=(files.SUSPECT_FILE,),
@@ -306,7 +305,7 @@ class Advisor:
                 kind=AdviceKind.RETRAIN,
                 subject=kind.subject,
                 class_name=kind.class_name,
-                sentence=wording.retrain_sentence(kind, repair),
+                sentence=files.retrain_sentence(kind, repair),
                 n_known=kind.n_known,
                 gain=repair.change.change,
                 gain_interval=repair.interval,
@@ -328,7 +327,7 @@ class Advisor:
                 kind=AdviceKind.RETRAIN,
                 subject=kind.subject,
                 class_name=kind.class_name,
-                sentence=wording.predicted_retrain_sentence(kind, interval),
+                sentence=files.predicted_retrain_sentence(kind, interval),
                 n_known=kind.n_known,
                 gain=point.gain,
                 gain_interval=interval,
@@ -341,7 +340,7 @@ class Advisor:
         if not wish.may_help:
             return
         has_pool = wish.choice.n_candidates > 0
-        tell = wording.label_sentence if has_pool else wording.collect_sentence
+        tell = files.label_sentence if has_pool else files.collect_sentence
         file = files.LABEL_FILE if has_pool else files.COLLECT_PAGE
         yield Advice(
             kind=AdviceKind.LABEL if has_pool else AdviceKind.COLLECT,
@@ -360,7 +359,7 @@ class Advisor:
                 kind=AdviceKind.GENERATE,
                 subject=kind.subject,
                 class_name=kind.class_name,
-                sentence=wording.generate_sentence(kind),
+                sentence=files.generate_sentence(kind),
                 command=f"{self._command('generate')} "
                 + shlex.join(["--class", kind.class_name, kind.words[0], "--to", "generated"]),
             )
@@ -386,7 +385,7 @@ class Advisor:
             kind=AdviceKind.ACCEPT,
             subject=kind.subject,
             class_name=kind.class_name,
-            sentence=wording.accept_sentence(wish, self._repairs[kind.subject]),
+            sentence=files.accept_sentence(wish, self._repairs[kind.subject]),
             n_known=kind.n_known,
             command=f"{self._command('check')} --policy policy.toml",
         )

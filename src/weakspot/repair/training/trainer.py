@@ -14,18 +14,16 @@ from weakspot.core.heads import Head, WorstGroupObjective
 from weakspot.core.repairs import Solver as SolverName
 from weakspot.repair.training.objective import (
     Best,
+    Coordinates,
     Descent,
     GroupObjectives,
     PenalisedLoss,
-    first_layer,
-    group_losses,
-    minimise,
-)
-from weakspot.repair.training.problem import (
-    Coordinates,
     Problem,
     check_group_objectives,
     check_start,
+    first_layer,
+    group_losses,
+    minimise,
     workers_for,
 )
 

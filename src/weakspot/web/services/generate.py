@@ -16,7 +16,6 @@ from weakspot.core.errors import ConfigError, DataError, RefusedPromptError, Wea
 from weakspot.core.roles import ChecksPrompts, CostsMoney, ImageGenerator
 from weakspot.core.run import StageProgress
 from weakspot.data.images import jpeg_of
-from weakspot.generate.counterfactual_page import explanation, sentence
 from weakspot.generate.counterfactuals import (
     CounterfactualRate,
     CounterfactualRequest,
@@ -24,11 +23,19 @@ from weakspot.generate.counterfactuals import (
     CounterfactualSeries,
     ShownImage,
     counterfactual_prompt,
+    explanation,
+    sentence,
 )
 from weakspot.generate.project_generator import build_generator
 from weakspot.generate.search.series import CaptionTrial
-from weakspot.generate.search_page import finding_sentence, headline, what_it_means
-from weakspot.generate.search_run import SearchRecord, SearchRequest, phrase_of
+from weakspot.generate.search_run import (
+    SearchRecord,
+    SearchRequest,
+    finding_sentence,
+    headline,
+    phrase_of,
+    what_it_means,
+)
 from weakspot.project.project import Project
 from weakspot.run.settings import Settings
 from weakspot.store import atomic

@@ -27,10 +27,14 @@ from weakspot.models.files import read_head
 from weakspot.repair.bench import GROUP_METHODS
 from weakspot.repair.collecting import WEIGHTS_FOLDER
 from weakspot.repair.controls import MATCHED_CONTROLS
-from weakspot.repair.export import MODEL_FOLDER
-from weakspot.repair.history import HEAD, current_id, go_back, head_name
-from weakspot.repair.slice_choice import failing_classes
-from weakspot.repair.stage import PLAIN, POOL_PREFIX, REPAIR_NOTE, obstacle_to_repair
+from weakspot.repair.export import HEAD, MODEL_FOLDER, current_id, go_back, head_name
+from weakspot.repair.stage import (
+    PLAIN,
+    POOL_PREFIX,
+    REPAIR_NOTE,
+    failing_classes,
+    obstacle_to_repair,
+)
 from weakspot.report.repairs import (
     RepairSection,
     StrategyRow,

@@ -18,8 +18,7 @@ from weakspot.core.record import Record
 from weakspot.core.roles import GeneratedImage, ImageGenerator
 from weakspot.core.run import RunRecord
 from weakspot.data.embed import embed_phrases
-from weakspot.generate.predictions import GeneratedPredictions
-from weakspot.generate.project_generator import GenerationTools
+from weakspot.generate.project_generator import GeneratedPredictions, GenerationTools
 from weakspot.generate.service import GeneratorService, service_for
 from weakspot.project.project import Project
 from weakspot.words.captions import plain_caption
