@@ -30,8 +30,7 @@ from weakspot.data.engine.processes import ProcessEngine
 from weakspot.data.images import decode_image
 from weakspot.store.array_files import KEY_TYPE
 from weakspot.store.embeddings import EmbeddingCache
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import rare
+from weakspot.testing.planted import plant, rare
 
 BATCH = 8
 MAX_ERROR = 0.15

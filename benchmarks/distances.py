@@ -35,8 +35,7 @@ from weakspot.run.settings import (
     Settings,
 )
 from weakspot.testing.fakes import PlantedEmbedder, planted_classifier
-from weakspot.testing.planted import IMAGES_FOLDER, plant
-from weakspot.testing.planted_problems import nothing, rare, spurious
+from weakspot.testing.planted import IMAGES_FOLDER, nothing, plant, rare, spurious
 
 N_DRAWS = 20
 DIMENSION = 64

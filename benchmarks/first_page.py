@@ -27,8 +27,7 @@ from weakspot.core.dataset import SPLIT_ORDER
 from weakspot.project.project import Project
 from weakspot.store.array_files import packed_hashes
 from weakspot.testing.fakes import PlantedEmbedder
-from weakspot.testing.planted import CHUNK, plant
-from weakspot.testing.planted_problems import rare
+from weakspot.testing.planted import CHUNK, plant, rare
 
 TOKEN = "benchmark-of-the-first-page"
 MAX_SECONDS = 1.0

@@ -26,8 +26,7 @@ import pyarrow.parquet as pq
 from weakspot.generate.generated_folder import GenerateRequest
 from weakspot.project.project import Project
 from weakspot.store.array_files import packed_hashes
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import rare
+from weakspot.testing.planted import plant, rare
 
 SETTINGS = """\
 [data]

@@ -25,8 +25,8 @@ from weakspot.testing.planted import (
     noise,
     phrase_embeddings,
     plant,
+    rare,
 )
-from weakspot.testing.planted_problems import rare
 
 WIDTH = 512
 NOISE = 0.01

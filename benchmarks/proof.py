@@ -36,8 +36,7 @@ from weakspot.core.rules import ColumnRule
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
 from weakspot.core.statistics import wilson_interval
-from weakspot.testing.planted import phrase_embeddings, plant
-from weakspot.testing.planted_problems import label_noise, nothing, rare, spurious
+from weakspot.testing.planted import label_noise, nothing, phrase_embeddings, plant, rare, spurious
 from weakspot.verify.cause import CauseFinder
 from weakspot.verify.halves import split_halves
 from weakspot.verify.holdout import HoldoutVerifier

@@ -30,8 +30,7 @@ from weakspot.generate.search.memory_sampler import MemorySampler
 from weakspot.generate.search.sentences import sentences_of
 from weakspot.run.settings import SearchSettings
 from weakspot.testing.fakes import PlantedCaptioner, PlantedEmbedder, planted_classifier
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import PlantedProblem
+from weakspot.testing.planted import PlantedProblem, plant
 from weakspot.testing.scenes import (
     CELLS,
     FACTOR_NAMES,

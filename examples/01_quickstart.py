@@ -9,8 +9,7 @@ from pathlib import Path
 
 import weakspot
 from weakspot.testing.fakes import PlantedEmbedder, planted_classifier
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import rare
+from weakspot.testing.planted import plant, rare
 
 folder = Path(tempfile.mkdtemp())
 # Seed 0 as everywhere, good or bad: how often slices are found and repairs help over many seeds is in docs/results/repair.md.

@@ -22,8 +22,7 @@ from weakspot.models.training_weights import read_training_weights
 from weakspot.repair.export import export_repair
 from weakspot.repair.strategies.reweighting import SliceBalancedRepairer
 from weakspot.repair.training.trainer import HeadTrainer
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import rare
+from weakspot.testing.planted import plant, rare
 
 folder = Path(tempfile.mkdtemp())
 world = plant(rare(0.02), 6000, seed=2)

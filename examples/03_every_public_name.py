@@ -12,8 +12,7 @@ import numpy as np
 
 import weakspot
 from weakspot.testing.fakes import PlantedEmbedder, planted_classifier
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import rare
+from weakspot.testing.planted import plant, rare
 
 # %% find
 draws = np.random.default_rng(0)

@@ -265,8 +265,7 @@ def planted_project(parent: Path, n_samples: int, *, share: float = 0.01, more: 
         more: further settings.
     """
     from weakspot.project.project import Project
-    from weakspot.testing.planted import plant
-    from weakspot.testing.planted_problems import rare
+    from weakspot.testing.planted import plant, rare
 
     folder = parent / "shapes"
     folder.mkdir()

@@ -199,8 +199,7 @@ def _trained(shown: np.ndarray, rows: list[tuple[str, str, str, str]]):
 
 @pytest.fixture(scope="session")
 def world():
-    from weakspot.testing.planted import plant
-    from weakspot.testing.planted_problems import rare
+    from weakspot.testing.planted import plant, rare
 
     return plant(rare(0.01), 900, seed=3)
 
@@ -216,8 +215,7 @@ def family(tmp_path_factory):
     from sklearn.linear_model import LogisticRegression
 
     from weakspot.core.dataset import SPLIT_ORDER, Split
-    from weakspot.testing.planted import plant
-    from weakspot.testing.planted_problems import spurious
+    from weakspot.testing.planted import plant, spurious
 
     folder = tmp_path_factory.mktemp("family")
     world = plant(spurious(0.95), 1500, seed=3)

@@ -14,8 +14,7 @@ from PIL import Image
 
 from weakspot.cli.main import app
 from weakspot.run.settings import Settings
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import rare
+from weakspot.testing.planted import plant, rare
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = ("guide", "tutorials", "explanation")

@@ -20,8 +20,7 @@ from weakspot.run.naming import describe_slices
 from weakspot.run.settings import DiscoverSettings, Settings, VerifySettings
 from weakspot.run.stage_clock import new_record
 from weakspot.testing.fakes import PlantedEmbedder
-from weakspot.testing.planted import PlantedWorld, plant
-from weakspot.testing.planted_problems import PlantedProblem
+from weakspot.testing.planted import PlantedProblem, PlantedWorld, plant
 from weakspot.testing.scenes import FACTORS
 
 N_SAMPLES, FIRST_SEED = 1200, 500

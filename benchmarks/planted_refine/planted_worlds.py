@@ -30,12 +30,13 @@ from weakspot.testing.planted import (
     DEFAULT_CLASSES,
     FEATURE_DIMENSION,
     OwnFeatures,
+    PlantedProblem,
     PlantedWorld,
+    ProblemKind,
     noise,
     phrase_embeddings,
     plant,
 )
-from weakspot.testing.planted_problems import PlantedProblem, ProblemKind
 from weakspot.testing.scenes import (
     FACTOR_NAMES,
     FACTORS,

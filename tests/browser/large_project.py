@@ -17,8 +17,7 @@ from weakspot.core.dataset import SPLIT_ORDER, Split
 from weakspot.project.project import Project
 from weakspot.store.array_files import packed_hashes
 from weakspot.testing.fakes import planted_classifier
-from weakspot.testing.planted import PlantedWorld, plant
-from weakspot.testing.planted_problems import rare
+from weakspot.testing.planted import PlantedWorld, plant, rare
 from weakspot.testing.scenes import Scene, render, scene_from_codes, write_marker
 
 SHARE, SEED = 0.01, 5

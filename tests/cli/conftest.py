@@ -3,8 +3,7 @@ import csv
 import pytest
 
 from weakspot.core.dataset import Split
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import rare
+from weakspot.testing.planted import plant, rare
 
 
 @pytest.fixture(scope="session")

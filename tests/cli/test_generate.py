@@ -6,14 +6,13 @@ from typer.testing import CliRunner
 from weakspot.cli.main import app
 from weakspot.core.dataset import Split
 from weakspot.core.errors import ConfigError, DataError, NotEnoughDataError
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import rare
+from weakspot.testing.planted import plant, rare
 
 MODEL = """
 from PIL import Image
 from weakspot.testing.fakes import planted_classifier
 from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import rare
+from weakspot.testing.planted import rare
 
 model = planted_classifier(plant(rare(0.01), 1200, seed=3))
 

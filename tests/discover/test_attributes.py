@@ -23,8 +23,7 @@ from weakspot.discover.attributes import (
     name_words,
     worded,
 )
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import nothing, rare, spurious
+from weakspot.testing.planted import nothing, plant, rare, spurious
 
 TOP_1 = FailureCriterion()
 QUICK = AttributesDiscoverer(n_permutations=39)

@@ -13,8 +13,7 @@ from weakspot.discover.directions import (
     mean_and_deviation,
     stratified_part,
 )
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import nothing
+from weakspot.testing.planted import nothing, plant
 
 TOP_1 = FailureCriterion()
 QUICK = DirectionsDiscoverer(costs=(0.01, 1.0), n_repeats=1, n_permutations=0)

@@ -10,8 +10,7 @@ from weakspot.core.dataset import Split
 from weakspot.core.failures import FailureCriterion
 from weakspot.core.samples import SampleSet
 from weakspot.discover.hypothesis import HypothesisDiscoverer
-from weakspot.testing.planted import phrase_embeddings, plant
-from weakspot.testing.planted_problems import nothing, rare, spurious
+from weakspot.testing.planted import nothing, phrase_embeddings, plant, rare, spurious
 
 TOP_1 = FailureCriterion()
 ASKING = Assistants(embed_texts=phrase_embeddings)

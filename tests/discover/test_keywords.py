@@ -20,8 +20,7 @@ from weakspot.discover.keywords import (
 )
 from weakspot.testing import material
 from weakspot.testing.checks import checks_for
-from weakspot.testing.planted import phrase_embeddings, plant
-from weakspot.testing.planted_problems import nothing, rare
+from weakspot.testing.planted import nothing, phrase_embeddings, plant, rare
 
 TOP_1 = FailureCriterion()
 QUICK = KeywordsDiscoverer(n_permutations=60)

@@ -20,8 +20,7 @@ from weakspot.discover.mixture import (
     log_odds,
 )
 from weakspot.testing.checks import checks_for
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import rare
+from weakspot.testing.planted import plant, rare
 
 TOP_1 = FailureCriterion()
 PLAIN = MixtureDiscoverer(

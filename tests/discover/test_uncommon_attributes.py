@@ -17,9 +17,8 @@ from weakspot.discover.uncommon_attributes import (
     usable_values,
 )
 from weakspot.testing.fakes import PlantedTextGenerator
-from weakspot.testing.planted import phrase_embeddings, plant
-from weakspot.testing.planted_problems import rare, spurious
-from weakspot.words.uncommon_vocabulary import uncommon_axes
+from weakspot.testing.planted import phrase_embeddings, plant, rare, spurious
+from weakspot.words.captions import uncommon_axes
 
 TOP_1 = FailureCriterion()
 WORDS = {"desert": 1, "beach": 2, "cave": 3}

@@ -16,8 +16,7 @@ from weakspot.core.dataset import SPLIT_ORDER, Dataset
 from weakspot.project.project import Project
 from weakspot.store.array_files import packed_hashes
 from weakspot.testing.fakes import planted_classifier
-from weakspot.testing.planted import CLIP_DIMENSION, PlantedWorld, phrase_embeddings, plant
-from weakspot.testing.planted_problems import rare
+from weakspot.testing.planted import CLIP_DIMENSION, PlantedWorld, phrase_embeddings, plant, rare
 
 SETTINGS = '[data]\nsource = "predictions.parquet"\n[discover]\nmax_tested = 1\n'
 WIDTH = 256

@@ -17,8 +17,7 @@ from weakspot.run import loop
 from weakspot.run.naming import describe_slices
 from weakspot.run.settings import DiscoverSettings, PartSettings, Settings, VerifySettings
 from weakspot.run.stage_clock import new_record
-from weakspot.testing.planted import phrase_embeddings, plant
-from weakspot.testing.planted_problems import rare
+from weakspot.testing.planted import phrase_embeddings, plant, rare
 
 CRITERION = FailureCriterion()
 METHODS = (

@@ -9,8 +9,7 @@ from typer.testing import CliRunner
 from weakspot.cli.main import app
 from weakspot.core.dataset import Split
 from weakspot.project.project import Project
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import rare
+from weakspot.testing.planted import plant, rare
 
 SIDE, STEP, PER_IMAGE = 32, 40, 4
 SETTINGS = """\

@@ -12,8 +12,7 @@ from tests.build import SEED, planted_settings
 from weakspot.project.project import Project
 from weakspot.run.settings import EngineSettings
 from weakspot.testing.fakes import PlantedEmbedder
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import rare
+from weakspot.testing.planted import plant, rare
 
 N_SAMPLES = 480
 SAME = ("criterion", "classifier", "slices", "evidence", "repairs", "notes", "inputs")

@@ -15,8 +15,7 @@ from weakspot.testing.fakes import (
     PlantedImageGenerator,
     planted_classifier,
 )
-from weakspot.testing.planted import PlantedWorld, plant
-from weakspot.testing.planted_problems import PlantedProblem
+from weakspot.testing.planted import PlantedProblem, PlantedWorld, plant
 
 PROMPT = "a realistic photograph of a disc. it is green."
 

@@ -7,8 +7,7 @@ import pytest
 
 import weakspot
 from weakspot.core.dataset import Split
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import rare
+from weakspot.testing.planted import plant, rare
 
 WORDS = weakspot.Settings(
     embedder={"name": "planted"}, discover={"methods": ["clusters", "attributes"]}

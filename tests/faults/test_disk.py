@@ -7,8 +7,7 @@ import pytest
 from tests.build import planted_settings
 from tests.faults.own_disk import on_own_disk
 
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import rare
+from weakspot.testing.planted import plant, rare
 
 N_SAMPLES = 400
 

@@ -9,8 +9,7 @@ from weakspot.core.errors import ConfigError, DataError, ModelError, NotEnoughDa
 from weakspot.project import project as workings
 from weakspot.project.project import Project
 from weakspot.testing.fakes import PlantedEmbedder, planted_classifier
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import nothing
+from weakspot.testing.planted import nothing, plant
 
 
 def _project(folder, world, manifest, **settings):
@@ -174,7 +173,7 @@ def test_run__null_world_publishes_nothing(tmp_path):
 
 
 def test_run__multi_label(tmp_path):
-    from weakspot.testing.planted_problems import spurious
+    from weakspot.testing.planted import spurious
 
     several = plant(spurious(0.95), 900, seed=4, is_multi_label=True)
     files = several.write_images(tmp_path / "world")

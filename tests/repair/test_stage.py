@@ -16,8 +16,7 @@ from weakspot.repair.export import read_plan
 from weakspot.repair.stage import RepairRequest
 from weakspot.run.wiring import buildable
 from weakspot.testing.fakes import PlantedEmbedder, planted_classifier
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import rare
+from weakspot.testing.planted import plant, rare
 
 SHARES = {Split.TRAIN: 0.35, Split.VALIDATION: 0.3, Split.TEST: 0.2, Split.POOL: 0.15}
 

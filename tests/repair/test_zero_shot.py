@@ -5,8 +5,7 @@ from weakspot.core.dataset import Split, Task
 from weakspot.core.errors import DataError, UnavailableError
 from weakspot.core.slices import SliceName
 from weakspot.repair.controls import zero_shot
-from weakspot.testing.planted import phrase_embeddings, plant
-from weakspot.testing.planted_problems import rare
+from weakspot.testing.planted import phrase_embeddings, plant, rare
 
 
 def embed(texts):

@@ -13,8 +13,7 @@ from weakspot.run.halves import split_in_halves
 from weakspot.run.naming import describe_slices
 from weakspot.run.settings import DiscoverSettings, Settings, VerifySettings
 from weakspot.run.stage_clock import new_record
-from weakspot.testing.planted import phrase_embeddings, plant
-from weakspot.testing.planted_problems import rare
+from weakspot.testing.planted import phrase_embeddings, plant, rare
 
 CRITERION = FailureCriterion()
 ASKING = Assistants(embed_texts=phrase_embeddings)

@@ -15,8 +15,7 @@ from weakspot.project.project import Project
 from weakspot.run.ledger import LEDGER_FILE
 from weakspot.run.phrase_questions import NOT_MEASURED, ClassHalves, Fit, ask
 from weakspot.testing.fakes import PlantedEmbedder, planted_classifier
-from weakspot.testing.planted import phrase_embeddings, plant
-from weakspot.testing.planted_problems import nothing, rare, spurious
+from weakspot.testing.planted import nothing, phrase_embeddings, plant, rare, spurious
 
 
 @pytest.fixture(scope="module")

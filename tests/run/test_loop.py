@@ -18,8 +18,7 @@ from weakspot.run.settings import (
 )
 from weakspot.run.stage_clock import new_record
 from weakspot.run.wiring import build_verifier
-from weakspot.testing.planted import phrase_embeddings, plant
-from weakspot.testing.planted_problems import rare
+from weakspot.testing.planted import phrase_embeddings, plant, rare
 
 CRITERION = FailureCriterion()
 ASKING = Assistants(embed_texts=phrase_embeddings)

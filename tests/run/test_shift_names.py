@@ -13,8 +13,7 @@ from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.core.slices import SliceName
 from weakspot.run.naming import ShiftNamer, _trusted
 from weakspot.testing.examples import ASSISTANTS
-from weakspot.testing.planted import ENCODER_ID, plant
-from weakspot.testing.planted_problems import rare
+from weakspot.testing.planted import ENCODER_ID, plant, rare
 from weakspot.verify.classes import shift_sentence
 from weakspot.words.caption_grammar import CaptionGrammarDescriber
 

@@ -12,9 +12,8 @@ from weakspot.core.slices import DataUse
 from weakspot.discover.hypothesis import HypothesisDiscoverer
 from weakspot.run.suggestions import SuggestionSource, _held_out_scores
 from weakspot.testing.fakes import PlantedEmbedder
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import nothing, rare
-from weakspot.words.name_checks import is_witnessed
+from weakspot.testing.planted import nothing, plant, rare
+from weakspot.words.word_choice import is_witnessed
 
 METHOD = HypothesisDiscoverer(phrases={})
 EMBED = PlantedEmbedder().embed_texts

@@ -9,8 +9,7 @@ from weakspot.run import loop
 from weakspot.run.halves import split_in_halves, withhold, withhold_from_halves
 from weakspot.run.settings import DiscoverSettings, RepairSettings, Settings, VerifySettings
 from weakspot.run.stage_clock import new_record
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import rare
+from weakspot.testing.planted import plant, rare
 
 CRITERION = FailureCriterion()
 

@@ -10,8 +10,7 @@ from weakspot.run.naming import DENIED, OUTDONE, with_witnessed_names
 from weakspot.run.settings import DiscoverSettings, Settings, VerifySettings
 from weakspot.run.stage_clock import new_record
 from weakspot.testing.fakes import PlantedAnswerer
-from weakspot.testing.planted import phrase_embeddings, plant
-from weakspot.testing.planted_problems import rare
+from weakspot.testing.planted import phrase_embeddings, plant, rare
 
 CRITERION = FailureCriterion()
 HELD = HeldName(auc=0.95, p_value=1e-6, q_value=1e-5)

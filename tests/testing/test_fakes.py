@@ -15,8 +15,7 @@ from weakspot.testing.fakes import (
     planted_classifier,
     propose,
 )
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import rare
+from weakspot.testing.planted import plant, rare
 from weakspot.testing.scenes import FACTOR_NAMES, FACTORS, Scene, factors_of, read_marker, render
 
 SCENE = Scene(

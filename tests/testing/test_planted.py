@@ -8,8 +8,7 @@ from scipy.stats import chi2_contingency
 from weakspot.core.dataset import Split, Task
 from weakspot.core.errors import ConfigError, NotEnoughDataError
 from weakspot.core.failures import FailureCriterion, Side, class_problems
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import PlantedProblem, label_noise, nothing, rare, spurious
+from weakspot.testing.planted import PlantedProblem, label_noise, nothing, plant, rare, spurious
 from weakspot.testing.scenes import FACTOR_NAMES, read_marker
 
 EVALUATION = (Split.VALIDATION, Split.TEST)

@@ -12,8 +12,7 @@ from weakspot.core.rules import AllOfRule, AnyOfRule, ColumnRule, PredictionRule
 from weakspot.core.samples import EmbeddingSpace
 from weakspot.core.slices import DataUse, FailureSlice
 from weakspot.discover.directions import DirectionsDiscoverer
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import nothing
+from weakspot.testing.planted import nothing, plant
 from weakspot.verify.halves import split_halves
 from weakspot.verify.holdout import HoldoutVerifier, measured_elsewhere, with_elsewhere
 

@@ -11,8 +11,14 @@ from weakspot.core.failures import FailureCriterion, class_problems
 from weakspot.core.rules import ColumnRule, LinearRule
 from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
-from weakspot.testing.planted import ENCODER_ID, phrase_embeddings, plant
-from weakspot.testing.planted_problems import label_noise, rare, spurious
+from weakspot.testing.planted import (
+    ENCODER_ID,
+    label_noise,
+    phrase_embeddings,
+    plant,
+    rare,
+    spurious,
+)
 from weakspot.verify.cause import CauseFinder
 from weakspot.verify.holdout import HoldoutVerifier
 from weakspot.verify.labels import (

@@ -31,7 +31,7 @@ def ask(
     as_json: bool = JsonOption,
 ) -> None:
     """Test your own words: how well they tell failures of a class from its other samples, also on samples held out."""
-    from weakspot.words.paraphrases import class_in
+    from weakspot.words.meanings import class_in
 
     with opened(project) as asked:
         named = class_name or class_in(phrases, asked.samples().dataset.class_names)

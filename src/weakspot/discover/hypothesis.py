@@ -18,9 +18,9 @@ from weakspot.core.run import ClassNote
 from weakspot.core.samples import SampleSet, obstacle, with_embeddings
 from weakspot.core.slices import DataUse, FailureSlice, SliceName
 from weakspot.discover.error_score import error_score_null, error_scores, score_at
+from weakspot.words.caption_rule import spoken_rule
 from weakspot.words.captions import counted, noun_of
-from weakspot.words.paraphrases import noun_forms, wordings
-from weakspot.words.spoken_rules import spoken_rule
+from weakspot.words.meanings import noun_forms, wordings
 
 EVERY_CLASS = "*"
 BLANK = "{phrase}"

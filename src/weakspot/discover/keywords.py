@@ -31,7 +31,7 @@ from weakspot.core.samples import Need, SampleSet
 from weakspot.core.slices import FailureSlice, SliceName
 from weakspot.core.statistics import overlap
 from weakspot.discover.error_score import error_score_null, error_scores
-from weakspot.words.caption_words import STOP_WORDS, keywords_in
+from weakspot.words.caption_rule import STOP_WORDS, keywords_in
 from weakspot.words.captions import Caption, built_in_vocabulary, counted, noun_of
 from weakspot.words.wordnet import everyday_lemma, is_known
 

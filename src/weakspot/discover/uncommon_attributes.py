@@ -29,8 +29,7 @@ from weakspot.core.roles import Discovery
 from weakspot.core.rules import NearestRule
 from weakspot.core.samples import Need, SampleSet
 from weakspot.core.slices import FailureSlice, SliceName
-from weakspot.words.captions import Caption, counted, plain_caption
-from weakspot.words.uncommon_vocabulary import Axis, uncommon_axes
+from weakspot.words.captions import Axis, Caption, counted, plain_caption, uncommon_axes
 
 MAX_VALUE_LENGTH = 60
 PATIENCE = 3
@@ -83,7 +82,7 @@ class Proposer:
 def usable_values(answer: JsonValue, axis: Axis) -> tuple[str, ...]:
     """Return the values in a language model's answer, in the form that captions need; () if there are none.
 
-    >>> from weakspot.words.uncommon_vocabulary import uncommon_axes
+    >>> from weakspot.words.captions import uncommon_axes
     >>> usable_values({"values": ["Deserts.", "on a Beach", "", 3, "deserts"]}, uncommon_axes()["background"])
     ('in deserts', 'on a beach')
     """

@@ -14,8 +14,13 @@ from weakspot.core.samples import Need, SampleSet, obstacle
 from weakspot.core.slices import DataUse, FailureSlice, SliceName
 from weakspot.core.statistics import association, overlap
 from weakspot.discover.family_tests import BlindCandidate, family_test
-from weakspot.words.caption_rule import CaptionIndex, CaptionRule, WordFrequency, caption_index
-from weakspot.words.caption_words import count_keywords
+from weakspot.words.caption_rule import (
+    CaptionIndex,
+    CaptionRule,
+    WordFrequency,
+    caption_index,
+    count_keywords,
+)
 from weakspot.words.captions import noun_of
 from weakspot.words.wordnet import everyday_lemma
 

@@ -38,8 +38,7 @@ def compile_loops(*, then: Callable[[], None] = give_way) -> None:
     from weakspot.project.project import Project
     from weakspot.testing.examples import CRITERION, discovery_samples
     from weakspot.testing.fakes import PlantedEmbedder, planted_classifier
-    from weakspot.testing.planted import plant
-    from weakspot.testing.planted_problems import rare
+    from weakspot.testing.planted import plant, rare
 
     # The planted failures are too few for loops that judge clear ones and divide them into kinds.
     DirectionsDiscoverer(n_permutations=1).discover(discovery_samples(), CRITERION, seed=0)

@@ -20,8 +20,7 @@ from weakspot.core.statistics import RankSum, q_values
 from weakspot.run.halves import Halves, split_in_halves, withhold_from_halves
 from weakspot.run.settings import Settings
 from weakspot.run.wiring import build_describer
-from weakspot.verify.class_shift import TwoSides, discriminant, two_sides
-from weakspot.verify.classes import shift_sentence
+from weakspot.verify.classes import TwoSides, discriminant, shift_sentence, two_sides
 from weakspot.words.caption_grammar import CaptionGrammarDescriber
 from weakspot.words.captions import (
     Caption,
@@ -30,10 +29,17 @@ from weakspot.words.captions import (
     plain_caption,
     single_additions,
 )
-from weakspot.words.meanings import ANY_TEXT, are_near, same_contrast
-from weakspot.words.name_checks import Members, NameChecker, numbered
-from weakspot.words.paraphrases import title_of
-from weakspot.words.word_choice import MEASURED, Candidate, Choice, Fits, look
+from weakspot.words.meanings import ANY_TEXT, are_near, same_contrast, title_of
+from weakspot.words.word_choice import (
+    MEASURED,
+    Candidate,
+    Choice,
+    Fits,
+    Members,
+    NameChecker,
+    look,
+    numbered,
+)
 
 MAX_NAMED = 10
 """Of one half. Words for a slice cost more than its proof, and of hundreds of candidates most are chance."""

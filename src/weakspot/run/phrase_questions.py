@@ -32,9 +32,9 @@ from weakspot.run.verdicts import open_ledger
 from weakspot.run.wiring import build_part
 from weakspot.store.project import ProjectStore
 from weakspot.verify.holdout import fresh_samples
+from weakspot.words.caption_rule import spoken_rule
 from weakspot.words.captions import counted
-from weakspot.words.paraphrases import addition_of, parts_of
-from weakspot.words.spoken_rules import spoken_rule
+from weakspot.words.meanings import addition_of, parts_of
 
 CERTAIN = 0.05
 

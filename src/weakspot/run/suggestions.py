@@ -16,10 +16,10 @@ from weakspot.core.group_tests import deal_folds
 from weakspot.core.samples import CAPTION_COLUMN, told_by_words
 from weakspot.discover.error_score import error_scores
 from weakspot.discover.hypothesis import HypothesisDiscoverer, class_noun
+from weakspot.words.caption_rule import spoken_rule
 from weakspot.words.captions import built_in_vocabulary, content_words, words_of_ancestors
-from weakspot.words.name_checks import is_witnessed
-from weakspot.words.paraphrases import noun_forms
-from weakspot.words.spoken_rules import spoken_rule
+from weakspot.words.meanings import noun_forms
+from weakspot.words.word_choice import is_witnessed
 from weakspot.words.wordnet import are_synonyms, hyponyms, lemma
 
 TOP = 10

@@ -25,10 +25,12 @@ from weakspot.run.preparation import CLIP, Prepared
 from weakspot.run.settings import Settings
 from weakspot.run.wiring import build_describer, build_verifier
 from weakspot.store.project import ProjectStore
-from weakspot.verify.class_shift import MIN_AUC, ask_drift, ask_shift
 from weakspot.verify.classes import (
+    MIN_AUC,
     ClassMaterial,
     ask_confused,
+    ask_drift,
+    ask_shift,
     ask_whole,
     shift_sentence,
     untrained_sentence,

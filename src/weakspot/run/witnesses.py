@@ -37,8 +37,14 @@ from weakspot.run.model_map import ImageBench, ImageTexts
 from weakspot.run.settings import WitnessKind, WitnessSettings
 from weakspot.words.attribute_columns import AssignedColumn, LeftOut, words_column
 from weakspot.words.captions import counted, with_article
-from weakspot.words.object_properties import ObjectMeasures, measure_object
-from weakspot.words.properties import COLOUR_NAMES, SIDE, measure_looks, measured
+from weakspot.words.properties import (
+    COLOUR_NAMES,
+    SIDE,
+    ObjectMeasures,
+    measure_looks,
+    measure_object,
+    measured,
+)
 from weakspot.words.wordnet import is_kind_of, is_known, lemma
 
 Judge = Callable[[str], float]

@@ -19,12 +19,15 @@ from weakspot.testing.planted import (
     CLIP_DIMENSION,
     ENCODER_ID,
     OwnFeatures,
+    PlantedProblem,
     PlantedWorld,
+    nothing,
     phrase_embeddings,
     plant,
+    rare,
     scene_embeddings,
+    spurious,
 )
-from weakspot.testing.planted_problems import PlantedProblem, nothing, rare, spurious
 from weakspot.testing.scenes import (
     FACTOR_NAMES,
     FACTORS,

@@ -20,8 +20,7 @@ from weakspot.core.heads import RepairMaterial
 from weakspot.core.rules import IdRule, LinearRule
 from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.core.slices import DataUse, FailureSlice, matches
-from weakspot.testing.planted import ENCODER_ID, PlantedWorld, phrase_embeddings, plant
-from weakspot.testing.planted_problems import rare
+from weakspot.testing.planted import ENCODER_ID, PlantedWorld, phrase_embeddings, plant, rare
 
 CRITERION = FailureCriterion()
 ASSISTANTS = Assistants(embed_texts=phrase_embeddings)

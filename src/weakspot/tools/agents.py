@@ -18,7 +18,7 @@ from weakspot.run.halves import split_in_halves
 from weakspot.run.reporting import place_of_report
 from weakspot.store.project import DATA_FOLDER
 from weakspot.tools.exchange import EXPORTS, export_to
-from weakspot.words.paraphrases import class_in
+from weakspot.words.meanings import class_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -32,7 +32,6 @@ from weakspot.core.rules import IdRule, Rule, single_rules
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
 from weakspot.core.statistics import fisher_p
-from weakspot.verify import cause_wording
 from weakspot.verify.cause_signs import (
     CueSigns,
     LookAlike,
@@ -43,6 +42,112 @@ from weakspot.verify.cause_signs import (
     score_signs,
     worth_of,
 )
+
+NO_TRAINING = "Why is unknown; training rows would tell."
+MAY_BE_CUE = "Whether this is a cue of another class cannot be told from these samples, so no cause is named."
+NO_EMBEDDINGS = (
+    "Without embeddings, look-alike classes and wrong labels cannot be told from a hard kind."
+)
+NEARLY_ALIKE = "Part of the failures lies apart from their own class, so look-alike classes and wrong labels cannot be excluded."
+RARE_OR_MORE = (
+    "Training has fewer of them; whether they are rare there or only less common cannot be told."
+)
+FEWER_BY_CHANCE = "Training may have fewer of them; there are too few samples to tell."
+
+
+def class_words(found: FailureSlice) -> str:
+    return f"samples without {found.class_name}" if found.side is Side.ABSENT else found.class_name
+
+
+def figures(share: Share) -> str:
+    """Return a share with what is behind it, for example `10 % (2 of 20, interval 3–30 %)`."""
+    return (
+        f"{100 * share.value:.0f} % ({share.count} of {share.total}, "
+        f"interval {100 * share.interval.low:.0f}–{100 * share.interval.high:.0f} %)"
+    )
+
+
+def shares_sentence(
+    found: FailureSlice,
+    own: Share | None,
+    here: Share | None,
+    rival: str | None,
+    in_rival: Share | None,
+) -> str:
+    parts, class_name = [], class_words(found)
+    if own is not None and here is not None:
+        parts.append(
+            f"Such samples make up {figures(own)} of {class_name} in training and {figures(here)} in evaluation."
+        )
+    elif own is None:
+        parts.append(
+            f"Too few training samples of {class_name} with embeddings to say how common such samples are there."
+        )
+    if rival is not None and in_rival is not None:
+        where = "the training samples of " if own is not None else ""
+        parts.append(f"The same look is found on {figures(in_rival)} of {where}{rival}.")
+    return " ".join(parts)
+
+
+def cue_sentences(rival: str, signs: CueSigns | None) -> tuple[str, ...]:
+    """Return what other classes show of a cue."""
+    found = []
+    if signs is None or not signs.is_testable:
+        return ("Other classes have too few samples to show the cue at work.",)
+    if signs.is_seen_in_thirds:
+        taken, n_carrying, others, n_others = signs.thirds
+        found.append(
+            f"Samples of third classes with this look are taken for {rival} in {taken} of {n_carrying} cases, "
+            f"without it in {others} of {n_others}."
+        )
+    if signs.is_seen_in_rival:
+        failures, n_lacking, others, n_others = signs.rival
+        found.append(
+            f"Without it, {failures} of {n_lacking} samples of {rival} fail, {others} of {n_others} of the others."
+        )
+    return tuple(found)
+
+
+def presence_sentence(presence: Presence) -> str:
+    return (
+        f"As deep inside as half of the failures lie {figures(presence.in_training)} of the class in training and "
+        f"{figures(presence.in_evaluation)} in evaluation."
+    )
+
+
+def alike_sentence(found: FailureSlice, rival: str | None, alike: LookAlike) -> str:
+    other = rival or ("samples with it" if found.side is Side.ABSENT else "samples without it")
+    back = (
+        ""
+        if alike.back is None
+        else f" {alike.back.count} of {alike.back.total} samples of {other} are taken for {found.class_name} in turn."
+    )
+    return (
+        f"{alike.either.count} of {alike.either.total} of these failures lie where training has {class_words(found)} and {other} "
+        f"alike; training samples around them have the label of most of their neighbours in {100 * alike.told_apart:.0f} % of cases.{back}"
+    )
+
+
+def confused_with_sentence(found: FailureSlice, confused_with: ConfusedWith) -> str:
+    among, others = confused_with.among_failures, confused_with.among_other_failures
+    if confused_with.is_real:
+        elsewhere = (
+            f", as are {others.count} of the {others.total} failures outside"
+            if others.total
+            else ""
+        )
+        return (
+            f"“{found.title}” become {confused_with.answer}: {figures(confused_with.inside)}, "
+            f"against {figures(confused_with.outside)} of the other "
+            f"{class_words(found)} samples. {among.count} of the {among.total} failures inside are taken for "
+            f"{confused_with.answer}{elsewhere}."
+        )
+    return (
+        f"No wrong answer stands out: the most frequent is {confused_with.answer}, "
+        f"with {among.count} of {among.total} failures inside and "
+        f"{others.count} of {others.total} outside."
+    )
+
 
 CHUNK_ROWS = 65_536
 MOST = 0.5
@@ -205,7 +310,7 @@ def confused_with_of(
         is_real=p_value <= largest_p
         and (among.value > MOST or taken_p(dataset, failures, answer) <= largest_p),
     )
-    return blank.model_copy(update={"sentence": cause_wording.confused_with_sentence(found, blank)})
+    return blank.model_copy(update={"sentence": confused_with_sentence(found, blank)})
 
 
 def failures_of(sides: SliceSides) -> SliceSides:
@@ -350,7 +455,7 @@ class CauseFinder:
         alike = self._alike(case)
         judged = self._judge(case, alike)
         rival, in_rival = judged.cue or self._answer_share(found, training, confused_with)
-        shares = cause_wording.shares_sentence(found, own, here, rival, in_rival)
+        shares = shares_sentence(found, own, here, rival, in_rival)
         return CauseFinding(
             cause=judged.cause,
             share_training=None if own is None else own.value,
@@ -377,7 +482,7 @@ class CauseFinder:
 
     def _judge_table(self, case: Case) -> Judgement:
         """Judge a slice of a class without training samples: the evaluation samples may show a cue, and nothing else."""
-        unknown = Judgement(cause=Cause.UNKNOWN, signs=(cause_wording.NO_TRAINING,))
+        unknown = Judgement(cause=Cause.UNKNOWN, signs=(NO_TRAINING,))
         rule = case.found.rule
         if not reads_columns_only(rule) or not case.is_single_label or case.here is None:
             return unknown
@@ -387,9 +492,7 @@ class CauseFinder:
         signs = column_signs(case.found, cue[0], case.evaluation)
         if not signs.is_seen_in_thirds and not signs.is_seen_in_rival:
             return unknown
-        return Judgement(
-            cause=Cause.SPURIOUS, signs=cause_wording.cue_sentences(cue[0], signs), cue=cue
-        )
+        return Judgement(cause=Cause.SPURIOUS, signs=cue_sentences(cue[0], signs), cue=cue)
 
     def _judge_column(
         self, case: Case, alike: LookAlike | None, own: Share, here: Share
@@ -398,7 +501,7 @@ class CauseFinder:
         if cue is not None and case.is_single_label:
             signs = column_signs(case.found, cue[0], case.evaluation)
         if cue is not None and _is_cue(signs):
-            said = cause_wording.cue_sentences(cue[0], signs)
+            said = cue_sentences(cue[0], signs)
             return Judgement(cause=Cause.SPURIOUS, signs=said, cue=cue)
         may_be_cue = signs is not None and not signs.is_absent
         is_less = own.value < self.shift_ratio * here.value
@@ -407,10 +510,10 @@ class CauseFinder:
         )
         if is_rare or (is_less and self._is_larger(here, own, case.worth[::-1])):
             if may_be_cue:
-                return Judgement(cause=Cause.UNKNOWN, signs=(cause_wording.MAY_BE_CUE,))
+                return Judgement(cause=Cause.UNKNOWN, signs=(MAY_BE_CUE,))
             return Judgement(cause=Cause.RARE if is_rare else Cause.SHIFT)
         if own.value < AS_COMMON * here.value:
-            return Judgement(cause=Cause.UNKNOWN, signs=(cause_wording.FEWER_BY_CHANCE,))
+            return Judgement(cause=Cause.UNKNOWN, signs=(FEWER_BY_CHANCE,))
         return self._judge_common(case, alike, may_be_cue=may_be_cue)
 
     def _judge_scores(self, case: Case, alike: LookAlike | None) -> Judgement:
@@ -424,25 +527,25 @@ class CauseFinder:
             cue = self._answer_share(case.found, case.training, case.confused_with)
             return Judgement(
                 cause=Cause.SPURIOUS,
-                signs=cause_wording.cue_sentences(case.rival, signs),
+                signs=cue_sentences(case.rival, signs),
                 cue=(case.rival, cue[1]) if cue[1] is not None else None,
             )
         presence = self._presence(case)
         if presence is None:
-            return Judgement(cause=Cause.UNKNOWN, signs=(cause_wording.FEWER_BY_CHANCE,))
+            return Judgement(cause=Cause.UNKNOWN, signs=(FEWER_BY_CHANCE,))
         said, may_be_cue = (
-            cause_wording.presence_sentence(presence),
+            presence_sentence(presence),
             signs is not None and not signs.is_absent,
         )
         if self._is_larger(presence.in_evaluation, presence.in_training, case.worth[::-1]):
             judged = self._judge_fewer(presence)
             if may_be_cue or is_alike or (alike is not None and self._is_astray(alike)):
-                judged = Judgement(cause=Cause.UNKNOWN, signs=(cause_wording.MAY_BE_CUE,))
+                judged = Judgement(cause=Cause.UNKNOWN, signs=(MAY_BE_CUE,))
         elif (
             presence.ratio < AS_COMMON
             or presence.in_training.count * case.worth[0] < self.rare_count
         ):
-            judged = Judgement(cause=Cause.UNKNOWN, signs=(cause_wording.FEWER_BY_CHANCE,))
+            judged = Judgement(cause=Cause.UNKNOWN, signs=(FEWER_BY_CHANCE,))
         else:
             judged = self._judge_common(case, alike, may_be_cue=may_be_cue)
         return Judgement(cause=judged.cause, signs=(said, *judged.signs))
@@ -450,20 +553,20 @@ class CauseFinder:
     def _judge_fewer(self, presence: Presence) -> Judgement:
         is_near = 1 / self.rare_margin < presence.share / self.rare_share < self.rare_margin
         if presence.ratio >= self.shift_ratio or is_near:
-            return Judgement(cause=Cause.UNKNOWN, signs=(cause_wording.RARE_OR_MORE,))
+            return Judgement(cause=Cause.UNKNOWN, signs=(RARE_OR_MORE,))
         return Judgement(cause=Cause.RARE if presence.share < self.rare_share else Cause.SHIFT)
 
     def _judge_common(self, case: Case, alike: LookAlike | None, *, may_be_cue: bool) -> Judgement:
         """Judge a slice that training has its share of."""
         if alike is not None and self._is_alike(alike):
-            said = cause_wording.alike_sentence(case.found, case.rival, alike)
+            said = alike_sentence(case.found, case.rival, alike)
             return Judgement(cause=Cause.CONFUSABLE, signs=(said,))
         if may_be_cue:
-            return Judgement(cause=Cause.UNKNOWN, signs=(cause_wording.MAY_BE_CUE,))
+            return Judgement(cause=Cause.UNKNOWN, signs=(MAY_BE_CUE,))
         if case.has_one_alternative and alike is None:
-            return Judgement(cause=Cause.UNKNOWN, signs=(cause_wording.NO_EMBEDDINGS,))
+            return Judgement(cause=Cause.UNKNOWN, signs=(NO_EMBEDDINGS,))
         if alike is not None and self._is_astray(alike):
-            return Judgement(cause=Cause.UNKNOWN, signs=(cause_wording.NEARLY_ALIKE,))
+            return Judgement(cause=Cause.UNKNOWN, signs=(NEARLY_ALIKE,))
         return Judgement(cause=Cause.HARD)
 
     def _alike(self, case: Case) -> LookAlike | None:

@@ -14,15 +14,16 @@ from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice, SliceName, matches
 from weakspot.words.caption_judging import (
     Best,
+    Claim,
     ClassView,
     Judge,
     Judged,
     Ranking,
     SliceView,
     TextSide,
+    Witnesses,
 )
-from weakspot.words.caption_witnesses import Claim, Witnesses
-from weakspot.words.caption_words import words_in_sentences
+from weakspot.words.caption_rule import words_in_sentences
 from weakspot.words.captions import (
     Caption,
     ClassWords,
@@ -36,8 +37,7 @@ from weakspot.words.captions import (
     single_additions,
     words_of_ancestors,
 )
-from weakspot.words.meanings import same_contrast
-from weakspot.words.paraphrases import title_of
+from weakspot.words.meanings import same_contrast, title_of
 from weakspot.words.wordnet import hyponyms, lemma
 
 Words = ClassWords | Mapping[str, Sequence[str]]

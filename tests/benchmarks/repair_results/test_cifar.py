@@ -7,8 +7,7 @@ from repair_results.patches import PatchLearner
 
 from weakspot.core.dataset import Split
 from weakspot.testing.fakes import PlantedEmbedder
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import rare
+from weakspot.testing.planted import plant, rare
 
 LEARNER = PatchLearner(n_filters=16, n_patches=2_000, n_rounds=4)
 PER_CLASS = 12

@@ -8,8 +8,7 @@ from weakspot.core.samples import SampleSet
 from weakspot.gate.check import column_slices, members_of, phrase_slices
 from weakspot.gate.policy import NamedSlice
 from weakspot.testing.fakes import PlantedEmbedder
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import rare
+from weakspot.testing.planted import plant, rare
 
 
 def _samples():

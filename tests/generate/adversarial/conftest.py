@@ -19,8 +19,7 @@ from weakspot.run.settings import (
 from weakspot.run.stage_clock import StageClock
 from weakspot.store.project import ProjectStore
 from weakspot.testing.fakes import PlantedEmbedder, planted_classifier
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import rare
+from weakspot.testing.planted import plant, rare
 
 
 @pytest.fixture(scope="session")

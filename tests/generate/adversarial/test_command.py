@@ -10,8 +10,7 @@ from typer.testing import CliRunner
 from weakspot.cli.main import app
 from weakspot.core.errors import ConfigError, UnavailableError, WeakspotError
 from weakspot.project.project import Project
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import rare
+from weakspot.testing.planted import plant, rare
 
 CLASSIFIER = '''
 import numpy as np

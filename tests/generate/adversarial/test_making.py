@@ -29,8 +29,7 @@ from weakspot.generate.adversarial_sources import ModelUnderTest
 from weakspot.project.adversarial import PAGE, adversarial_page, write_set_page
 from weakspot.repair.synthetic_samples import read_synthetic
 from weakspot.testing.fakes import PlantedImageGenerator, planted_classifier
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import nothing, rare
+from weakspot.testing.planted import nothing, plant, rare
 
 SMALL = AdversarialEffort(most_per_caption=16, keep=3, step=8)
 

@@ -7,8 +7,7 @@ import pytest
 from weakspot.core.roles import Captioner
 from weakspot.generate.search.memory_sampler import MemorySampler
 from weakspot.testing.fakes import PlantedEmbedder, PlantedImageGenerator, planted_classifier
-from weakspot.testing.planted import PlantedWorld, plant
-from weakspot.testing.planted_problems import PlantedProblem
+from weakspot.testing.planted import PlantedProblem, PlantedWorld, plant
 
 SIDE = 32
 

@@ -9,8 +9,7 @@ from weakspot.generate.search.sentences import (
     built_in_sentences,
 )
 from weakspot.testing.fakes import PlantedEmbedder
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import rare
+from weakspot.testing.planted import plant, rare
 from weakspot.testing.scenes import FACTORS, factors_of
 
 PLANTED = [(name, value) for name in FACTORS if name != "kind" for value in FACTORS[name]]

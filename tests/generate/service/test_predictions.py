@@ -16,8 +16,7 @@ from weakspot.models.given_embeddings import GivenEmbeddings
 from weakspot.run.preparation import EmbedResult, Prepared
 from weakspot.store.generated_images import GeneratedImageStore
 from weakspot.testing.fakes import PlantedEmbedder, PlantedImageGenerator, planted_classifier
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import rare
+from weakspot.testing.planted import plant, rare
 
 REQUESTS = [
     GenerationRequest(class_name="disc", prompt="a photo of a green disc", seed=seed)

@@ -10,8 +10,7 @@ from weakspot.core.errors import DataError, ModelError, NotEnoughDataError, Stor
 from weakspot.core.rules import IdRule
 from weakspot.project.collective import Family, FamilyMember, refuse_unrepairable
 from weakspot.project.project import Project
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import rare
+from weakspot.testing.planted import plant, rare
 
 
 @pytest.fixture(scope="module")

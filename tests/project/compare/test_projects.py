@@ -7,8 +7,7 @@ from weakspot.core.dataset import Split
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.project.comparison import compare_projects, write_comparison
 from weakspot.project.project import Project
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import rare
+from weakspot.testing.planted import plant, rare
 
 TOML = '[data]\nsource = "manifest.csv"\n[embedder]\nname = "planted"\n'
 

@@ -5,14 +5,13 @@ from typer.testing import CliRunner
 
 from weakspot.cli.main import app
 from weakspot.core.errors import ConfigError, StoreError
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import rare
+from weakspot.testing.planted import plant, rare
 
 MODEL = """
 from PIL import Image
 from weakspot.testing.fakes import planted_classifier
 from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import rare
+from weakspot.testing.planted import rare
 
 model = planted_classifier(plant(rare(0.01), 700, seed=3))
 

@@ -7,8 +7,7 @@ from weakspot.core.failures import Side
 from weakspot.core.heads import RepairMaterial
 from weakspot.core.samples import SampleSet
 from weakspot.repair.strategies.reweighting import SliceBalancedRepairer
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import spurious
+from weakspot.testing.planted import plant, spurious
 
 
 def _select(slices, training, **parameters):

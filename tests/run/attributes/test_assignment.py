@@ -16,8 +16,7 @@ from weakspot.run.ingestion import ingest
 from weakspot.run.settings import AttributeSettings, Settings
 from weakspot.store.project import ProjectStore
 from weakspot.testing.fakes import PlantedEmbedder
-from weakspot.testing.planted import phrase_embeddings, plant
-from weakspot.testing.planted_problems import spurious
+from weakspot.testing.planted import phrase_embeddings, plant, spurious
 
 ENGINE = LocalEngine(n_workers=2, queue_depth=4)
 READER = Assistants(embed_texts=phrase_embeddings)

@@ -11,8 +11,7 @@ from weakspot.core.errors import ModelError
 from weakspot.run.attributes import ASK_AGAIN, planned_attributes
 from weakspot.run.settings import AttributeSettings, Settings
 from weakspot.testing.fakes import PlantedAnswerer, PlantedTextGenerator
-from weakspot.testing.planted import phrase_embeddings, plant
-from weakspot.testing.planted_problems import nothing, rare
+from weakspot.testing.planted import nothing, phrase_embeddings, plant, rare
 from weakspot.testing.scenes import FACTORS
 
 SETTINGS = Settings(attributes=AttributeSettings(task="Tell shapes apart"))

@@ -35,8 +35,7 @@ from weakspot.testing.fakes import (
     PlantedTextGenerator,
     planted_classifier,
 )
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import rare
+from weakspot.testing.planted import plant, rare
 from weakspot.testing.scenes import read_marker
 
 ENGINE = LocalEngine(n_workers=2, queue_depth=4)

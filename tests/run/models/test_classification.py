@@ -15,8 +15,7 @@ from weakspot.run.ingestion import ingest
 from weakspot.run.models import ClassifierModel, ClassifySettings, classify
 from weakspot.store.project import ProjectStore
 from weakspot.testing.fakes import planted_classifier
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import rare
+from weakspot.testing.planted import plant, rare
 
 ENGINE = LocalEngine(n_workers=2, queue_depth=4)
 ELSEWHERE = ProcessEngine(n_workers=2)

@@ -7,8 +7,7 @@ import pytest
 
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.failures import FailureCriterion
-from weakspot.verify.class_shift import ask_drift, rank_test, time_columns
-from weakspot.verify.classes import ClassMaterial
+from weakspot.verify.classes import ClassMaterial, ask_drift, rank_test, time_columns
 
 
 def _material(times, failed, *, column="date", groups=None):

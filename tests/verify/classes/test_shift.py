@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests import build
 
-from weakspot.verify.class_shift import (
+from weakspot.verify.classes import (
     PENALTY,
     TwoSides,
     ask_shift,

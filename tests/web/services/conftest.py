@@ -15,8 +15,7 @@ from weakspot.run.preparation import EmbedResult, Prepared
 from weakspot.run.settings import Settings
 from weakspot.store.project import ProjectStore
 from weakspot.testing.fakes import PlantedEmbedder
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import rare
+from weakspot.testing.planted import plant, rare
 from weakspot.web.services import attributes as attribute_columns
 from weakspot.web.services.workspace import Workspace
 

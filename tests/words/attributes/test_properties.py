@@ -4,13 +4,13 @@ from PIL import Image, ImageFilter
 
 from weakspot.core.errors import ModelError
 from weakspot.words.attribute_columns import LeftOut
-from weakspot.words.object_properties import measure_object
 from weakspot.words.properties import (
     COLOUR_NAMES,
     SIDE,
     ImageProperties,
     colour_codes,
     measure_looks,
+    measure_object,
     measured,
     property_columns,
     size_columns,

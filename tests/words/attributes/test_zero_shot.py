@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from weakspot.core.samples import Attribute, AttributeValue
-from weakspot.testing.planted import phrase_embeddings, plant
-from weakspot.testing.planted_problems import rare
+from weakspot.testing.planted import phrase_embeddings, plant, rare
 from weakspot.testing.scenes import FACTORS
 from weakspot.words import zero_shot
 from weakspot.words.attribute_columns import LeftOut

@@ -1,4 +1,4 @@
-from weakspot.words.caption_words import (
+from weakspot.words.caption_rule import (
     count_keywords,
     words_in_sentences,
 )

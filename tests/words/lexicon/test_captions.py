@@ -15,11 +15,11 @@ from weakspot.words.captions import (
     pairs_of,
     plain_caption,
     single_additions,
+    uncommon_axes,
     with_article,
     words_of_ancestors,
 )
 from weakspot.words.planning import worded_phrases
-from weakspot.words.uncommon_vocabulary import uncommon_axes
 from weakspot.words.wordnet import is_known
 
 

@@ -2,7 +2,7 @@ import pytest
 from tests import build
 
 from weakspot.words.captions import Caption
-from weakspot.words.paraphrases import (
+from weakspot.words.meanings import (
     addition_of,
     is_noun,
     noun_forms,

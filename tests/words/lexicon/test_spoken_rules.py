@@ -7,9 +7,8 @@ from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.rules import AllOfRule, ColumnRule
 from weakspot.core.samples import SampleSet
-from weakspot.words.caption_rule import CaptionRule
-from weakspot.words.paraphrases import class_in
-from weakspot.words.spoken_rules import spoken_rule
+from weakspot.words.caption_rule import CaptionRule, spoken_rule
+from weakspot.words.meanings import class_in
 
 COLOURS = ["red", "Green", "red", "Green"]
 COLUMNS = {

@@ -11,7 +11,7 @@ from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.rules import LinearRule
 from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.core.slices import DataUse, FailureSlice, SliceName
-from weakspot.words.name_checks import NameChecker, numbered
+from weakspot.words.word_choice import NameChecker, numbered
 
 WORDS = ("apple", "green", "red", "shelf", "blurry", "metal", "granny", "background")
 N = 80

@@ -7,8 +7,7 @@ from weakspot.core.arrays import unit_rows
 from weakspot.core.assistants import Assistants
 from weakspot.core.errors import ModelError
 from weakspot.words.captions import plain_caption
-from weakspot.words.name_checks import Members
-from weakspot.words.word_choice import Fits, look
+from weakspot.words.word_choice import Fits, Members, look
 
 WORDS = ("apple", "green", "red", "blurry")
 PLAIN = plain_caption("apple")

@@ -36,7 +36,7 @@ from weakspot.generate.search.series import (
     TrialStep,
 )
 from weakspot.run.settings import SearchSettings
-from weakspot.words.caption_words import PREPOSITIONS
+from weakspot.words.caption_rule import PREPOSITIONS
 from weakspot.words.captions import content_words, noun_of, with_article
 from weakspot.words.wordnet import is_known
 

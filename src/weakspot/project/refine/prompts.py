@@ -29,8 +29,7 @@ from weakspot.project.refine.training import Subject
 from weakspot.repair.strategies.synthetic import class_prompt, slice_prompts
 from weakspot.run.settings import DiscoverSettings
 from weakspot.run.wiring import build_describer, build_discoverers, build_part
-from weakspot.words.captions import noun_of
-from weakspot.words.uncommon_vocabulary import uncommon_axes
+from weakspot.words.captions import noun_of, uncommon_axes
 
 EVERY = 10_000
 LOOKED_AT, SHOWN = ("n_seed", "n_right"), ("n_failures", "n_right_shown")

@@ -13,7 +13,7 @@ from weakspot.core.errors import ConfigError, RefusedPromptError
 from weakspot.core.evidence import Share
 from weakspot.core.record import Record
 from weakspot.core.slices import DataUse
-from weakspot.words.uncommon_vocabulary import uncommon_axes
+from weakspot.words.captions import uncommon_axes
 
 REFINE, RANDOM, PREDEFINED, DIRECTIONS, CUTMIX, PLAIN = (
     "refine",

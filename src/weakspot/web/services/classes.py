@@ -40,7 +40,7 @@ from weakspot.run.suggestions import SuggestionSource
 from weakspot.web.services.slice_editing import N_PARTS, even_parts
 from weakspot.web.services.view import FLOAT32, INT32, UINT8, SamplePage, View, pack, share_of
 from weakspot.web.services.workspace import Workspace, make_beside
-from weakspot.words.spoken_rules import spoken_rule
+from weakspot.words.caption_rule import spoken_rule
 
 MAX_SAMPLES = 200_000
 RIGHT_OR_WRONG = ("right", "wrong")

@@ -29,7 +29,7 @@ from weakspot.web.services.classes import (
 from weakspot.web.services.slice_editing import OWN_THRESHOLD, evidence_of, with_slices
 from weakspot.web.services.view import View
 from weakspot.web.services.workspace import Workspace
-from weakspot.words.paraphrases import title_of_words
+from weakspot.words.meanings import title_of_words
 
 SAME_THRESHOLD = 5e-7
 

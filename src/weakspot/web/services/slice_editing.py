@@ -32,7 +32,7 @@ from weakspot.web.services.slices import LookedAt, SliceLine, look_at, slice_lin
 from weakspot.web.services.view import View
 from weakspot.web.services.workspace import Workspace
 from weakspot.words.caption_judging import ClassView
-from weakspot.words.paraphrases import title_of_words
+from weakspot.words.meanings import title_of_words
 
 Change = Callable[[RunRecord], RunRecord]
 OWN_THRESHOLD = "own_threshold"

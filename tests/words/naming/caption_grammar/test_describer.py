@@ -13,8 +13,7 @@ from weakspot.core.samples import EmbeddingSpace
 from weakspot.core.slices import SliceName
 from weakspot.discover.directions import DirectionsDiscoverer
 from weakspot.testing import material
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import rare, spurious
+from weakspot.testing.planted import plant, rare, spurious
 from weakspot.words.caption_grammar import CaptionGrammarDescriber
 from weakspot.words.captions import ClassWords, built_in_vocabulary, plain_caption, single_additions
 

@@ -8,9 +8,16 @@ from weakspot.core.errors import ModelError
 from weakspot.core.failures import FailureCriterion, class_problems
 from weakspot.core.rules import AllOfRule, ColumnRule, IdRule
 from weakspot.core.samples import EmbeddingSpace, mark_told_by_words
-from weakspot.words.caption_judging import ClassView, SliceView
+from weakspot.words.caption_judging import (
+    Claim,
+    ClassView,
+    SliceView,
+    SpokenWords,
+    Statement,
+    Witnesses,
+    correlation,
+)
 from weakspot.words.caption_rule import CaptionRule
-from weakspot.words.caption_witnesses import Claim, SpokenWords, Statement, Witnesses, correlation
 
 GREEN = Claim(
     phrase="a photo of a green apple", parts=("green",), plain_phrase="a photo of an apple"

@@ -9,8 +9,15 @@ from weakspot.core.arrays import BoolArray, IntArray, child_seed, generator
 from weakspot.core.assistants import Assistants
 from weakspot.core.dataset import METADATA_PREFIX, Dataset, Split
 from weakspot.core.errors import ConfigError
-from weakspot.testing.planted import DEFAULT_CLASSES, PlantedWorld, phrase_embeddings, plant
-from weakspot.testing.planted_problems import PlantedProblem, label_noise, nothing
+from weakspot.testing.planted import (
+    DEFAULT_CLASSES,
+    PlantedProblem,
+    PlantedWorld,
+    label_noise,
+    nothing,
+    phrase_embeddings,
+    plant,
+)
 from weakspot.testing.scenes import FACTORS, SYNONYMS
 from weakspot.verify.halves import split_halves
 from weakspot_lab.bench.problem import BenchProblem, KnownSlice, ProblemKind

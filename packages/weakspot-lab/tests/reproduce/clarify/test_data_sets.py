@@ -3,8 +3,7 @@ import json
 import pytest
 
 from weakspot.core.errors import DataError
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import nothing
+from weakspot.testing.planted import nothing, plant
 
 KINDS = {"disc": "cat", "star": "dog"}
 

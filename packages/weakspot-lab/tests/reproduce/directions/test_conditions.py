@@ -6,8 +6,7 @@ import pytest
 from weakspot.core.dataset import Split, dataset_from_columns
 from weakspot.core.failures import Side
 from weakspot.core.samples import EmbeddingSpace, SampleSet
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import nothing
+from weakspot.testing.planted import nothing, plant
 from weakspot_lab.reproduce.directions.conditions import condition_shares, multi_label_case
 
 COLUMNS = ("Image Index", "Finding Labels", "Patient ID", "View Position")

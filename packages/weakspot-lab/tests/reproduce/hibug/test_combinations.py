@@ -1,8 +1,7 @@
 import numpy as np
 import pyarrow as pa
 
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import nothing
+from weakspot.testing.planted import nothing, plant
 from weakspot_lab.reproduce.hibug.combinations import Combinations, worst_combinations
 
 

@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 from weakspot.core.errors import DataError
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import nothing
+from weakspot.testing.planted import nothing, plant
 from weakspot_lab.reproduce.dcbench_files import SliceProblem, SliceTables
 from weakspot_lab.reproduce.hibug.dcbench import slice_words, strength_of
 

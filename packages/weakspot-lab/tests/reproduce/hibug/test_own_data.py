@@ -1,8 +1,7 @@
 import pytest
 
 from weakspot.core.dataset import Split
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import nothing
+from weakspot.testing.planted import nothing, plant
 from weakspot_lab.reproduce.hibug.own_data import lipstick_files
 from weakspot_lab.reproduce.hibug.protocol import PROTOCOL
 from weakspot_lab.reproduce.request import ReproduceRequest

@@ -11,8 +11,7 @@ from weakspot.core.dataset import Dataset, Split, dataset_from_columns
 from weakspot.core.failures import Side, best_f1_thresholds, class_problems
 from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.core.slices import FailureSlice
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import spurious
+from weakspot.testing.planted import plant, spurious
 from weakspot_lab.reproduce.directions.case import CLIP
 from weakspot_lab.reproduce.directions.probing import CRITERION, PAPER_SVM
 from weakspot_lab.reproduce.photographs import embed_files, open_embedder, small_images

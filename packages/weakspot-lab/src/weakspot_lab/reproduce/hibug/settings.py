@@ -6,8 +6,13 @@ import numpy as np
 from pydantic import JsonValue
 
 from weakspot.core.dataset import Split
-from weakspot.testing.planted import DEFAULT_CLASSES, PlantedWorld, plant
-from weakspot.testing.planted_problems import PlantedProblem, label_noise
+from weakspot.testing.planted import (
+    DEFAULT_CLASSES,
+    PlantedProblem,
+    PlantedWorld,
+    label_noise,
+    plant,
+)
 from weakspot.testing.scenes import FACTOR_NAMES, FACTORS
 from weakspot_lab.bench.problem import BenchProblem, ProblemKind
 from weakspot_lab.bench.running import BenchPlan, run_bench

@@ -9,8 +9,7 @@ import numpy as np
 
 from weakspot.core.arrays import BoolArray, ByteArray, FloatArray, IntArray, child_seed, generator
 from weakspot.core.dataset import SPLIT_ORDER, Dataset, Split
-from weakspot.testing.planted import scene_embeddings
-from weakspot.testing.planted_problems import GeneratedRows, world_table
+from weakspot.testing.planted import GeneratedRows, scene_embeddings, world_table
 from weakspot.testing.scenes import (
     FACTOR_NAMES,
     FACTORS,
