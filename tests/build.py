@@ -89,6 +89,22 @@ def samples(
     )
 
 
+def trained(features, targets, weights=1.0, *, trainer=None, is_multi_label=False, **more):
+    """Train a last layer; `trainer` has the settings, and of codes the highest one tells how many classes there are."""
+    from weakspot.core.dataset import Task
+    from weakspot.repair.training.trainer import HeadTrainer
+
+    if targets.ndim == 1:
+        more = {"n_classes": int(targets.max()) + 1, **more}
+    return HeadTrainer(**(trainer or {})).train(
+        features,
+        targets,
+        np.full(len(features), weights) if np.isscalar(weights) else weights,
+        task=Task.MULTI_LABEL if is_multi_label else Task.SINGLE_LABEL,
+        **more,
+    )
+
+
 def slice_name(
     contrast: str, *, phrase: str = "", score: float = 1.0, describer="hand", **more
 ) -> SliceName:

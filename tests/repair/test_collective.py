@@ -100,12 +100,8 @@ def test_family_figures__counted_by_hand():
         "random": _bits("11110001"),
     }
     found = family_figures(USE, **predictions)
-    assert (
-        found.before.count,
-        found.individual.count,
-        found.collective.count,
-        found.random.count,
-    ) == (4, 6, 6, 5)
+    counts = [getattr(found, name).count for name in predictions]
+    assert counts == [4, 6, 6, 5]
     assert found.resolved_individual == Share.of(3, 4)
     assert found.resolved_collective == Share.of(2, 4)
     assert found.resolved_random == Share.of(1, 4)
@@ -121,11 +117,7 @@ def test_family_figures__counted_by_hand():
 def test_family_figures__nothing_right_has_no_relative_accuracy():
     nothing = np.zeros(3, dtype=np.bool_)
     found = family_figures(
-        USE,
-        before=nothing,
-        individual=nothing,
-        collective=nothing,
-        random=nothing,
+        USE, before=nothing, individual=nothing, collective=nothing, random=nothing
     )
     assert found.relative_accuracy is None
     assert (found.shared.count, found.shared.total) == (0, 0)

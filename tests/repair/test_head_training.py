@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from tests.build import trained
 
 from weakspot.core.dataset import Task
 from weakspot.core.errors import ConfigError, DataError, NotEnoughDataError
@@ -22,15 +23,13 @@ def test_train__agrees_with_another_solver():
 
     features, targets, labels = _problem()
     weights = np.where(labels == 0, 3.0, 0.5)
-    trained = HeadTrainer(penalty=0.02, tolerance=1e-8).train(
-        features, targets, weights, task=Task.SINGLE_LABEL
-    )
+    found = trained(features, targets, weights, trainer={"penalty": 0.02, "tolerance": 1e-8})
     scaled = (features - features.mean(axis=0)) / features.std(axis=0)
     other = LogisticRegression(C=1 / (0.02 * weights.sum()), max_iter=5_000, tol=1e-10).fit(
         scaled, labels, sample_weight=weights
     )
-    assert trained.has_converged
-    assert trained.head.probabilities(features) == pytest.approx(
+    assert found.has_converged
+    assert found.head.probabilities(features) == pytest.approx(
         other.predict_proba(scaled), abs=2e-3
     )
 
@@ -50,9 +49,7 @@ def test_train__start_changes_the_way_and_not_the_end():
 def test_train__a_strong_pull_towards_the_start_keeps_its_weights():
     features, targets, _ = _problem()
     start = Head(weights=np.full((3, 5), 0.01, np.float32), bias=np.zeros(3, np.float32))
-    kept = HeadTrainer(penalty=1e4, towards="start").train(
-        features, targets, np.ones(90), task=Task.SINGLE_LABEL, start=start
-    )
+    kept = trained(features, targets, trainer={"penalty": 1e4, "towards": "start"}, start=start)
     assert kept.head.weights == pytest.approx(start.weights, abs=1e-4)
 
 
@@ -60,19 +57,15 @@ def test_train__multi_label_learns_each_label():
     draws = np.random.default_rng(2)
     features = draws.normal(size=(200, 4)).astype(np.float32)
     targets = np.column_stack([features[:, 0] > 0, features[:, 1] > 0.5])
-    head = (
-        HeadTrainer(penalty=1e-4).train(features, targets, np.ones(200), task=Task.MULTI_LABEL).head
-    )
+    head = trained(features, targets, trainer={"penalty": 1e-4}, is_multi_label=True).head
     assert head.task is Task.MULTI_LABEL
     assert np.mean((head.probabilities(features) > 0.5) == targets) > 0.97
 
 
 def test_train__steps_are_bounded_and_the_best_layer_is_kept():
     features, targets, _ = _problem()
-    short = HeadTrainer(max_steps=2, penalty=1e-4).train(
-        features, targets, np.ones(90), task=Task.SINGLE_LABEL
-    )
-    long = HeadTrainer(penalty=1e-4).train(features, targets, np.ones(90), task=Task.SINGLE_LABEL)
+    short = trained(features, targets, trainer={"max_steps": 2, "penalty": 1e-4})
+    long = trained(features, targets, trainer={"penalty": 1e-4})
     assert not short.has_converged
     assert short.n_steps <= 2
     assert long.loss < short.loss < np.log(3)
@@ -81,11 +74,7 @@ def test_train__steps_are_bounded_and_the_best_layer_is_kept():
 @pytest.mark.parametrize("penalty", [1e-3, 1e-1])
 def test_matched__finds_the_penalty_a_head_was_made_with(penalty):
     features, targets, _ = _problem(150, seed=4)
-    head = (
-        HeadTrainer(penalty=penalty, tolerance=1e-8)
-        .train(features, targets, np.ones(150), task=Task.SINGLE_LABEL)
-        .head
-    )
+    head = trained(features, targets, trainer={"penalty": penalty, "tolerance": 1e-8}).head
     trainer = HeadTrainer(max_steps=99).matched(features, targets, head)
     assert trainer.penalty == penalty
     assert trainer.max_steps == 99
@@ -144,7 +133,7 @@ def test_train__refuses_features_that_are_no_numbers(solver):
     for value in (np.nan, np.inf):
         features[3, 1] = value
         with pytest.raises(DataError, match="not finite"):
-            HeadTrainer(solver=solver).train(features, targets, np.ones(6), task=Task.SINGLE_LABEL)
+            trained(features, targets, trainer={"solver": solver})
 
 
 @pytest.mark.parametrize(
@@ -187,29 +176,25 @@ def test_train__same_input_gives_the_same_layer_bit_for_bit(solver):
 
 def test_train__a_missing_class_is_named_and_never_wins():
     features, targets, labels = _problem()
-    trained = HeadTrainer().train(
-        features, targets, np.where(labels == 1, 0.0, 1.0), task=Task.SINGLE_LABEL
-    )
-    likely = trained.head.probabilities(features)
-    assert trained.missing_classes == (1,)
-    assert trained.has_converged
+    found = trained(features, targets, np.where(labels == 1, 0.0, 1.0))
+    likely = found.head.probabilities(features)
+    assert found.missing_classes == (1,)
+    assert found.has_converged
     assert likely[:, 1].max() < 0.05
     assert set(likely.argmax(axis=1).tolist()) == {0, 2}
-    assert trained.head.weights[1] == pytest.approx(np.zeros(5), abs=1e-7)
+    assert found.head.weights[1] == pytest.approx(np.zeros(5), abs=1e-7)
 
 
 def test_train__a_missing_class_keeps_the_layer_of_the_start_and_the_others_do_not_run_away():
     features, targets, labels = _problem()
-    start = (
-        HeadTrainer(penalty=0.01).train(features, targets, np.ones(90), task=Task.SINGLE_LABEL).head
+    start = trained(features, targets, trainer={"penalty": 0.01}).head
+    found = trained(
+        features, targets, np.where(labels == 1, 0.0, 1.0), trainer={"penalty": 0.01}, start=start
     )
-    trained = HeadTrainer(penalty=0.01).train(
-        features, targets, np.where(labels == 1, 0.0, 1.0), task=Task.SINGLE_LABEL, start=start
-    )
-    before, after = start.logits(features).mean(axis=0), trained.head.logits(features).mean(axis=0)
-    assert trained.missing_classes == (1,)
-    assert trained.head.weights[1] == pytest.approx(start.weights[1], abs=1e-6)
-    assert trained.head.bias[1] == pytest.approx(start.bias[1], abs=1e-4)
+    before, after = start.logits(features).mean(axis=0), found.head.logits(features).mean(axis=0)
+    assert found.missing_classes == (1,)
+    assert found.head.weights[1] == pytest.approx(start.weights[1], abs=1e-6)
+    assert found.head.bias[1] == pytest.approx(start.bias[1], abs=1e-4)
     assert after[[0, 2]].mean() == pytest.approx(before[[0, 2]].mean(), abs=1e-3)
 
 
@@ -243,25 +228,17 @@ def test_train__validation_samples_decide_which_layer_is_kept(solver):
 
 def test_train__a_start_that_validation_samples_like_best_is_kept():
     features, labels = _noisy(0)
-    head = (
-        HeadTrainer(penalty=0.1)
-        .train(features, labels, np.ones(80), task=Task.SINGLE_LABEL, n_classes=2)
-        .head
-    )
+    head = trained(features, labels, trainer={"penalty": 0.1}).head
     validation = (features, head.logits(features).argmax(axis=1), np.ones(80))
-    kept = HeadTrainer(penalty=0.1).train(
-        features, 1 - labels, np.ones(80), task=Task.SINGLE_LABEL, start=head, validation=validation
+    kept = trained(
+        features, 1 - labels, trainer={"penalty": 0.1}, start=head, validation=validation
     )
     assert kept.head.weights == pytest.approx(head.weights, abs=1e-5)
 
 
 def test_matched__takes_some_rows_of_many_and_codes(monkeypatch):
     features, _, labels = _problem(600, seed=5)
-    head = (
-        HeadTrainer(penalty=0.1)
-        .train(features, labels, np.ones(600), task=Task.SINGLE_LABEL, n_classes=3)
-        .head
-    )
+    head = trained(features, labels, trainer={"penalty": 0.1}).head
     monkeypatch.setattr("weakspot.repair.training.trainer.MATCHED_ROWS", 300)
     monkeypatch.setattr("weakspot.repair.training.trainer.MATCHED_PRODUCTS", 0)
     assert HeadTrainer().matched(features, labels, head).penalty in (0.03, 0.1, 0.3)

@@ -39,13 +39,8 @@ def _arm(predicted, slices=(), samples=None, criterion=TOP_1, *, done=(), **opti
 
 
 def _counts(change):
-    return (
-        change.n_samples,
-        change.right_before,
-        change.right_after,
-        change.gained,
-        change.lost,
-    )
+    names = ("n_samples", "right_before", "right_after", "gained", "lost")
+    return tuple(getattr(change, name) for name in names)
 
 
 def test_measure_arm__counts_every_group(make_slice):
@@ -57,7 +52,7 @@ def test_measure_arm__counts_every_group(make_slice):
     rest = table[GroupKind.COMPLEMENT, "apple: the rest"]
     assert _counts(rest) == (3, 3, 2, 0, 1)
     pears = table[GroupKind.CLASS, "pear"]
-    assert (pears.n_samples, pears.right_before, pears.right_after) == (4, 3, 2)
+    assert _counts(pears)[:3] == (4, 3, 2)
     overall = table[GroupKind.OVERALL, "overall"]
     assert _counts(overall) == (10, 7, 7, 2, 2)
     assert overall.p_value == 1.0
@@ -165,7 +160,7 @@ def test_measure_arm__every_kind_of_failure(criterion, before, after):
     )
     samples = SampleSet(dataset=dataset, rows=np.arange(3))
     overall = _arm(repaired, [], samples, criterion).changes[0]
-    assert (overall.n_samples, overall.right_before, overall.right_after) == (3, before, after)
+    assert _counts(overall)[:3] == (3, before, after)
 
 
 def test_measure_arm__multi_label_counts_decisions(make_slice):
@@ -179,11 +174,7 @@ def test_measure_arm__multi_label_counts_decisions(make_slice):
     probabilities = np.array([[0.9, 0.1], [0.9, 0.9], [0.1, 0.1]], dtype=np.float32)
     arm = _arm(probabilities, [make_slice(side=Side.PRESENT)], samples)
     table = {(change.kind, change.group): change for change in arm.changes}
-    assert (
-        table[GroupKind.OVERALL, "overall"].n_samples,
-        table[GroupKind.OVERALL, "overall"].right_before,
-    ) == (6, 4)
-    assert table[GroupKind.OVERALL, "overall"].right_after == 6
+    assert _counts(table[GroupKind.OVERALL, "overall"])[:3] == (6, 4, 6)
     assert table[GroupKind.CLASS, "apple"].gained == 1
     assert table[GroupKind.CLASS, "no apple"].gained == 1
 
@@ -193,12 +184,7 @@ def test_measure_arm__refuses_answers_for_other_samples(make_slice):
     with pytest.raises(DataError, match="one row of probabilities"):
         _arm([0, 1], [make_slice()], samples, TOP_1)
     with pytest.raises(DataError, match="one column for every class"):
-        _arm(
-            np.ones((10, 3), dtype=np.float32),
-            [make_slice()],
-            samples,
-            TOP_1,
-        )
+        _arm(np.ones((10, 3), dtype=np.float32), [make_slice()], samples, TOP_1)
     other = samples, np.ones((9, 2), dtype=np.float32)
     with pytest.raises(DataError, match="one row of probabilities"):
         _arm([0] * 10, [make_slice()], samples, TOP_1, elsewhere=[other])

@@ -52,13 +52,17 @@ def test_learning_curve__more_rows_do_not_help__cannot_be_estimated(spread):
     assert np.mean([isinstance(one, str) for one in found]) >= 0.93
 
 
-def test_learning_curve__too_few_kinds_or_no_spread__says_so():
-    few = (np.array([10, 100, 1000]), np.full(3, 100), np.array([50, 20, 5]))
-    assert "only 3 other kinds" in learning_curve(few)
-    even = (np.array([100, 110, 120, 130]), np.full(4, 100), np.array([50, 20, 5, 1]))
-    assert "nearly the same number" in learning_curve(even)
-    perfect = (np.array([10, 50, 100, 500]), np.full(4, 100), np.zeros(4, dtype=np.int64))
-    assert "do not fail by any power" in learning_curve(perfect)
+@pytest.mark.parametrize(
+    ("training", "failed", "words"),
+    [
+        ([10, 100, 1000], [50, 20, 5], "only 3 other kinds"),
+        ([100, 110, 120, 130], [50, 20, 5, 1], "nearly the same number"),
+        ([10, 50, 100, 500], [0, 0, 0, 0], "do not fail by any power"),
+    ],
+)
+def test_learning_curve__too_few_kinds_or_no_spread__says_so(training, failed, words):
+    counts = (np.array(training), np.full(len(training), 100), np.array(failed))
+    assert words in learning_curve(counts)
 
 
 def test_rows_to_match__share_of_evaluation():
@@ -82,20 +86,7 @@ def _table():
         labels=[0] * 11 + [1],
         splits=["train"] * 6 + ["validation"] * 6,
         metadata={
-            "green": [
-                True,
-                False,
-                False,
-                False,
-                False,
-                False,
-                True,
-                False,
-                False,
-                False,
-                None,
-                True,
-            ],
+            "green": [True, *[False] * 5, True, *[False] * 3, None, True],
             "wet": ["no", "no", "no", "yes", "yes", "no", "no", "no", "yes", "yes", "no", "no"],
         },
         predictions=np.array([0, 0, 0, 0, 0, 0, 1, 1, 1, 0, 0, 0]),

@@ -7,6 +7,7 @@ from weakspot.repair.training.objective import Evaluation, minimise
 
 LOWEST = np.array([[3.0, -2.0], [0.5, 1.0]], np.float32)
 SHARPNESS = np.array([[100.0, 1.0], [0.01, 10.0]], np.float32)
+ORIGIN = np.zeros((2, 2), np.float32)
 
 
 class Bowl:
@@ -41,50 +42,35 @@ class Everything:
         return len(self.worths) < self.most
 
 
+def _minimised(bowl, watcher=None, *, start=ORIGIN, max_steps=200, tolerance=1e-6):
+    return minimise(bowl, start, watcher or Everything(), max_steps=max_steps, tolerance=tolerance)
+
+
 def test_minimise__finds_the_lowest_point_and_never_goes_up():
     watcher = Everything()
-    found = minimise(Bowl(), np.zeros((2, 2), np.float32), watcher, max_steps=200, tolerance=1e-6)
+    found = _minimised(Bowl(), watcher)
     assert found.has_converged
     assert found.layer[SHARPNESS > 0.1] == pytest.approx(LOWEST[SHARPNESS > 0.1], abs=1e-3)
     assert all(later <= earlier for earlier, later in pairwise(watcher.worths))
 
 
 def test_minimise__a_known_curvature_needs_two_steps():
-    found = minimise(
-        Bowl(is_known=True),
-        np.zeros((2, 2), np.float32),
-        Everything(),
-        max_steps=50,
-        tolerance=1e-5,
-    )
+    found = _minimised(Bowl(is_known=True), tolerance=1e-5)
     assert found.n_steps <= 2
     assert found.layer == pytest.approx(LOWEST, abs=1e-5)
 
 
 def test_minimise__steps_too_long_are_shortened():
     bowl = Bowl(power=2)
-    found = minimise(
-        bowl, np.zeros((2, 2), np.float32), Everything(), max_steps=500, tolerance=1e-7
-    )
+    found = _minimised(bowl, max_steps=500, tolerance=1e-7)
     assert max(bowl.seen[1:]) > bowl.seen[0]
     assert found.layer[0, 0] == pytest.approx(3.0, abs=0.05)
 
 
-def test_minimise__stops_at_the_bound_and_when_told():
-    short = minimise(
-        Bowl(), np.zeros((2, 2), np.float32), Everything(), max_steps=3, tolerance=1e-9
-    )
-    told = minimise(
-        Bowl(),
-        np.zeros((2, 2), np.float32),
-        Everything(most=3),
-        max_steps=99,
-        tolerance=1e-9,
-    )
+def test_minimise__stops_at_the_bound_when_told_and_at_the_end():
+    short = _minimised(Bowl(), max_steps=3, tolerance=1e-9)
+    told = _minimised(Bowl(), Everything(most=3), max_steps=99, tolerance=1e-9)
+    there = _minimised(Bowl(), start=LOWEST)
     assert (short.n_steps, short.has_converged) == (3, False)
     assert (told.n_steps, told.has_converged) == (2, False)
-
-
-def test_minimise__starts_at_the_end():
-    found = minimise(Bowl(), LOWEST, Everything(), max_steps=9, tolerance=1e-6)
-    assert (found.n_steps, found.has_converged) == (0, True)
+    assert (there.n_steps, there.has_converged) == (0, True)

@@ -1,9 +1,8 @@
 import numpy as np
 import pytest
+from tests.build import trained
 
-from weakspot.core.dataset import Task
 from weakspot.core.heads import Head
-from weakspot.repair.training.trainer import HeadTrainer
 
 
 def _by_hand(features, codes, weights, *, n_classes, n_epochs):
@@ -25,9 +24,8 @@ def test_train__sgd_follows_the_rule_of_the_paper(make_features):
     features, codes = make_features(200, 6, 4)
     weights = np.where(codes == 2, 5.0, 1.0)
     features = (features - features.mean(axis=0)).astype(np.float32)
-    found = HeadTrainer(penalty=5e-4, solver="sgd", n_epochs=60).train(
-        features, codes, weights, task=Task.SINGLE_LABEL, n_classes=4
-    )
+    settings = {"penalty": 5e-4, "solver": "sgd", "n_epochs": 60}
+    found = trained(features, codes, weights, trainer=settings)
     by_weights, by_bias = _by_hand(features, codes, weights, n_classes=4, n_epochs=60)
     assert found.n_steps == 60
     assert not found.has_converged
@@ -38,14 +36,12 @@ def test_train__sgd_follows_the_rule_of_the_paper(make_features):
 def test_train__sgd_comes_near_the_exact_loss(make_features):
     features, codes = make_features(300, 5, 3)
     scaled = ((features - features.mean(axis=0)) / features.std(axis=0)).astype(np.float32)
-    slow = HeadTrainer(penalty=1e-3, solver="sgd").train(
-        scaled, codes, np.ones(300), task=Task.SINGLE_LABEL, n_classes=3
+    slow, exact = (
+        trained(scaled, codes, trainer={"penalty": 1e-3, "solver": solver}).loss
+        for solver in ("sgd", "exact")
     )
-    exact = HeadTrainer(penalty=1e-3).train(
-        scaled, codes, np.ones(300), task=Task.SINGLE_LABEL, n_classes=3
-    )
-    assert slow.loss == pytest.approx(exact.loss, rel=1e-3)
-    assert exact.loss <= slow.loss
+    assert slow == pytest.approx(exact, rel=1e-3)
+    assert exact <= slow
 
 
 def test_train__sgd_starts_from_a_head_and_is_pulled_to_it(make_features):
@@ -53,12 +49,10 @@ def test_train__sgd_starts_from_a_head_and_is_pulled_to_it(make_features):
     start = Head(
         weights=np.full((3, 5), 0.3, np.float32), bias=np.array([1.0, 0.0, -1.0], np.float32)
     )
-    trainer = HeadTrainer(penalty=4.0, towards="start", solver="sgd", n_epochs=200)
-    found = trainer.train(features, codes, np.ones(60), task=Task.SINGLE_LABEL, start=start)
-    assert found.head.weights == pytest.approx(start.weights, abs=0.15)
-    assert (
-        found.loss
-        < HeadTrainer(solver="sgd", n_epochs=1, learning_rate=1e-9)
-        .train(features, codes, np.ones(60), task=Task.SINGLE_LABEL, start=start)
-        .loss
+    pulled = {"penalty": 4.0, "towards": "start", "solver": "sgd", "n_epochs": 200}
+    hardly = {"solver": "sgd", "n_epochs": 1, "learning_rate": 1e-9}
+    found, other = (
+        trained(features, codes, trainer=settings, start=start) for settings in (pulled, hardly)
     )
+    assert found.head.weights == pytest.approx(start.weights, abs=0.15)
+    assert found.loss < other.loss

@@ -1,11 +1,11 @@
 import sys
 
 import numpy as np
+from tests.build import trained
 from threadpoolctl import threadpool_info
 
 from weakspot.core.dataset import Task
 from weakspot.repair.training.objective import Problem, _controller, one_thread_each, workers_for
-from weakspot.repair.training.trainer import HeadTrainer
 
 
 def _blas_threads():
@@ -43,14 +43,9 @@ def test_workers_for__small_problems_and_many_classes_get_none():
 
 def test_train__with_threads_is_the_same_bit_for_bit(make_features):
     features, codes = make_features(30_000, 40, 5)
-    heads = [
-        HeadTrainer()
-        .train(features, codes, np.ones(30_000), task=Task.SINGLE_LABEL, n_classes=5)
-        .head
-        for _ in range(2)
-    ]
-    assert np.array_equal(heads[0].weights, heads[1].weights)
-    assert np.array_equal(heads[0].bias, heads[1].bias)
+    one, other = (trained(features, codes).head for _ in range(2))
+    assert np.array_equal(one.weights, other.weights)
+    assert np.array_equal(one.bias, other.bias)
 
 
 def test_one_thread_each__libraries_are_looked_for_again_after_an_import(monkeypatch):

@@ -1,10 +1,9 @@
 import numpy as np
 import pytest
+from tests.build import trained
 
-from weakspot.core.dataset import Task
 from weakspot.core.errors import DataError
 from weakspot.repair.training.objective import GroupObjectives
-from weakspot.repair.training.trainer import HeadTrainer
 
 SHARES = np.array([0.1, 0.1, 0.2, 0.2, 0.4])
 LOSSES = np.array([1.0, 3.0, 0.5, 1.5, 2.0])
@@ -54,109 +53,62 @@ def test_train__worst_groups_end_within_one_percent_of_a_slow_reference(
 ):
     features, codes, group_objectives = _minority(make_features)
     weights = np.where(np.arange(400) % 3 == 0, 4.0, 1.0)
-    trained = HeadTrainer(penalty=penalty).train(
-        features,
-        codes,
-        weights,
-        task=Task.SINGLE_LABEL,
-        group_objectives=group_objectives,
-        n_classes=3,
+    found = trained(
+        features, codes, weights, trainer={"penalty": penalty}, group_objectives=group_objectives
     )
     slow = reference(features, np.eye(3, dtype=bool)[codes], weights, penalty=penalty).lowest_worst(
         group_objectives
     )
-    assert slow * (1 - 1e-6) <= trained.loss <= slow * 1.003
+    assert slow * (1 - 1e-6) <= found.loss <= slow * 1.003
 
 
 def test_train__multi_label_contests_reach_the_reference(make_features, reference):
     features, codes, group_objectives = _minority(make_features, seed=1)
     targets = np.eye(3, dtype=bool)[codes]
-    trained = HeadTrainer(penalty=1e-3).train(
-        features, targets, np.ones(400), task=Task.MULTI_LABEL, group_objectives=group_objectives
-    )
+    contested = {"trainer": {"penalty": 1e-3}, "group_objectives": group_objectives}
+    found = trained(features, targets, **contested, is_multi_label=True)
     slow = reference(features, targets, np.ones(400), penalty=1e-3, is_softmax=False).lowest_worst(
         group_objectives
     )
-    assert slow * (1 - 1e-6) <= trained.loss <= slow * 1.003
+    assert slow * (1 - 1e-6) <= found.loss <= slow * 1.003
 
 
 def test_train__groups_of_a_contest_end_alike_where_plain_training_leaves_one_behind(make_features):
     features, codes, group_objectives = _minority(make_features)
-    trainer, ones = HeadTrainer(penalty=1e-3), np.ones(400)
-    trained = trainer.train(
-        features,
-        codes,
-        ones,
-        task=Task.SINGLE_LABEL,
-        group_objectives=group_objectives,
-        n_classes=3,
-    )
-    plain = trainer.train(features, codes, ones, task=Task.SINGLE_LABEL, n_classes=3)
-    lost = -np.log(plain.head.probabilities(features)[np.arange(400), codes])
-    for group_objective, (minority, rest) in zip(
-        group_objectives, trained.group_losses, strict=True
-    ):
-        assert lost[group_objective[0]].mean() > lost[group_objective[1]].mean() + 0.5
+    settings = {"penalty": 1e-3}
+    found = trained(features, codes, trainer=settings, group_objectives=group_objectives)
+    plain = trained(features, codes, trainer=settings).head
+    lost = -np.log(plain.probabilities(features)[np.arange(400), codes])
+    for (few, others), (minority, rest) in zip(group_objectives, found.group_losses, strict=True):
+        assert lost[few].mean() > lost[others].mean() + 0.5
         assert abs(minority - rest) < 0.02
-        assert minority < lost[group_objective[0]].mean()
+        assert minority < lost[few].mean()
 
 
 def test_train__sgd_raises_the_worst_group_too(make_features):
     features, codes, group_objectives = _minority(make_features)
-    trainer = HeadTrainer(penalty=5e-4, solver="sgd", learning_rate=0.02, n_epochs=400)
-    trained = trainer.train(
-        features,
-        codes,
-        np.ones(400),
-        task=Task.SINGLE_LABEL,
-        group_objectives=group_objectives,
-        n_classes=3,
+    slow = {"penalty": 5e-4, "solver": "sgd", "learning_rate": 0.02, "n_epochs": 400}
+    found, exact = (
+        trained(features, codes, trainer=settings, group_objectives=group_objectives).loss
+        for settings in (slow, {"penalty": 5e-4})
     )
-    exact = HeadTrainer(penalty=5e-4).train(
-        features,
-        codes,
-        np.ones(400),
-        task=Task.SINGLE_LABEL,
-        group_objectives=group_objectives,
-        n_classes=3,
-    )
-    assert trained.loss == pytest.approx(exact.loss, rel=0.05)
+    assert found == pytest.approx(exact, rel=0.05)
 
 
 def test_train__group_losses_keep_the_places_of_groups(make_features):
     features, codes, group_objectives = _minority(make_features)
     weights = np.ones(400)
     weights[group_objectives[0][1]] = 0.0
-    trained = HeadTrainer().train(
-        features,
-        codes,
-        weights,
-        task=Task.SINGLE_LABEL,
-        group_objectives=group_objectives,
-        n_classes=3,
-    )
-    assert np.isnan(trained.group_losses[0][1])
-    assert np.isfinite(trained.group_losses[0][0])
-    assert len(trained.group_losses) == 2
+    found = trained(features, codes, weights, group_objectives=group_objectives)
+    assert np.isnan(found.group_losses[0][1])
+    assert np.isfinite(found.group_losses[0][0])
+    assert len(found.group_losses) == 2
 
 
-def test_train__refuses_contests_that_overlap_or_reach_too_far(make_features):
-    features, codes = make_features(30, 4, 3)
-    with pytest.raises(DataError, match="two groups"):
-        HeadTrainer().train(
-            features,
-            codes,
-            np.ones(30),
-            task=Task.SINGLE_LABEL,
-            n_classes=3,
-            group_objectives=((np.array([1, 2]), np.array([2])),),
-        )
-    with pytest.raises(DataError, match="not trained on"):
-        HeadTrainer().train(
-            features,
-            codes,
-            np.ones(30),
-            task=Task.SINGLE_LABEL,
-            n_classes=3,
-            group_objectives=((np.array([30]),),),
-        )
+@pytest.mark.parametrize(
+    ("groups", "words"),
+    [((np.array([1, 2]), np.array([2])), "two groups"), ((np.array([30]),), "not trained on")],
+)
+def test_train__refuses_contests_that_overlap_or_reach_too_far(make_features, groups, words):
+    with pytest.raises(DataError, match=words):
+        trained(*make_features(30, 4, 3), group_objectives=(groups,))

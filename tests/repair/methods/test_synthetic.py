@@ -51,6 +51,13 @@ def green(make_slice):
     return make_slice(names=(_name("green"),))
 
 
+def _added(slices, material=None, **parameters):
+    """Return which generated samples are taken, all training samples being taken too."""
+    rows = SyntheticRepairer(**parameters).select(slices, material or _material()).rows.tolist()
+    assert rows[:8] == list(range(8))
+    return rows[8:]
+
+
 def test_select__both_losses_are_means(green):
     chosen = SyntheticRepairer().select([green], _material())
     # Rows 8 and 9 are from the prompt of the slice; 10 names the class only, 11 is about something else, 12 is a pear.
@@ -71,36 +78,19 @@ def test_select__the_weight_is_that_of_all_generated_samples_together(green, wei
         assert chosen.weights[8:].sum() / chosen.weights[:8].sum() == pytest.approx(weight)
 
 
-def test_select__without_prompts_all_generated_samples_of_the_class(green):
-    assert SyntheticRepairer().select([green], _material(prompts=None)).rows.tolist() == [
-        *range(8),
-        8,
-        9,
-        10,
-        11,
-    ]
-    assert SyntheticRepairer().select([green], _material(prompts=[None] * 5)).rows.tolist() == [
-        *range(8),
-        8,
-        9,
-        10,
-        11,
-    ]
+@pytest.mark.parametrize("prompts", [None, [None] * 5])
+def test_select__without_prompts_all_generated_samples_of_the_class(green, prompts):
+    assert _added([green], _material(prompts=prompts)) == [8, 9, 10, 11]
 
 
 def test_select__only_the_commonest_names(make_slice):
     slices = [make_slice(names=(_name("wet"), _name("green")))]
-    assert SyntheticRepairer(n_names=1).select(slices, _material()).rows.tolist() == [*range(8), 11]
-    assert SyntheticRepairer(n_names=2).select(slices, _material()).rows.tolist() == [
-        *range(8),
-        8,
-        9,
-        11,
-    ]
+    assert _added(slices, n_names=1) == [11]
+    assert _added(slices, n_names=2) == [8, 9, 11]
 
 
 def test_select__a_prompt_belongs_to_the_name_it_has_most_words_of(make_slice):
-    names = (_name("green"), _name("on a green background"))
+    slices = [make_slice(names=(_name("green"), _name("on a green background")))]
     prompts = [
         "an apple on a green background",
         "a green apple",
@@ -108,19 +98,12 @@ def test_select__a_prompt_belongs_to_the_name_it_has_most_words_of(make_slice):
         "greenish apple",
         "green pear",
     ]
-    one = SyntheticRepairer(n_names=1).select([make_slice(names=names)], _material(prompts))
-    assert one.rows.tolist() == [*range(8), 9, 10]
-    both = SyntheticRepairer(n_names=2).select([make_slice(names=names)], _material(prompts))
-    assert both.rows.tolist() == [*range(8), 8, 9, 10]
+    assert _added(slices, _material(prompts), n_names=1) == [9, 10]
+    assert _added(slices, _material(prompts), n_names=2) == [8, 9, 10]
 
 
 def test_select__slices_without_a_name_take_all_that_says_more_than_the_class(make_slice):
-    assert SyntheticRepairer().select([make_slice()], _material()).rows.tolist() == [
-        *range(8),
-        8,
-        9,
-        11,
-    ]
+    assert _added([make_slice()]) == [8, 9, 11]
 
 
 def test_select__a_class_without_generated_samples_is_named(make_slice, green):
