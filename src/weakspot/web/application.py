@@ -5,7 +5,6 @@ from typing import Any
 
 from fastapi import FastAPI
 from fastapi.responses import HTMLResponse
-from fastapi.routing import APIRoute
 from starlette.staticfiles import StaticFiles
 
 from weakspot import __version__
@@ -17,7 +16,6 @@ from weakspot.web.routes import (
     attributes,
     classes,
     images,
-    jobs,
     marks,
     overview,
     repair,
@@ -27,26 +25,25 @@ from weakspot.web.routes import (
     setup,
     slices,
     studies,
-    tutorial,
 )
 from weakspot.web.server_parts import ServerParts
 
 ROUTERS = (
-    session,
-    setup,
-    overview,
-    classes,
-    slices,
-    attributes,
-    sample_map,
-    repair,
-    search,
-    studies,
-    tutorial,
-    images,
-    marks,
-    activity,
-    jobs,
+    session.router,
+    setup.router,
+    overview.router,
+    classes.router,
+    slices.router,
+    attributes.router,
+    sample_map.router,
+    repair.router,
+    search.router,
+    studies.router,
+    studies.tutorial,
+    images.router,
+    marks.router,
+    activity.router,
+    activity.work,
 )
 
 
@@ -78,7 +75,9 @@ def create_app(parts: ServerParts) -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
         responses=problems.PROBLEMS,
-        generate_unique_id_function=_operation_id,
+        generate_unique_id_function=lambda route: (
+            f"{route.tags[0]}_{route.name}" if route.tags else route.name
+        ),
     )
     login = Login(
         state=parts.state,
@@ -90,14 +89,10 @@ def create_app(parts: ServerParts) -> FastAPI:
     app.state.login = login
     problems.add_handlers(app)
     app.add_middleware(RequestChecks, login=login)
-    for page in ROUTERS:
-        app.include_router(page.router)
+    for router in ROUTERS:
+        app.include_router(router)
     add_pages(app)
     return app
-
-
-def _operation_id(route: APIRoute) -> str:
-    return f"{route.tags[0]}_{route.name}" if route.tags else route.name
 
 
 PAGES = Path(__file__).parent / "built"
@@ -116,8 +111,4 @@ def add_pages(app: FastAPI, folder: Path = PAGES) -> None:
     if are_built(folder):
         app.mount("/", StaticFiles(directory=folder, html=True), name="pages")
     else:
-        app.get("/", include_in_schema=False, response_class=HTMLResponse)(_not_built)
-
-
-def _not_built() -> HTMLResponse:
-    return HTMLResponse(NOT_BUILT)
+        app.get("/", include_in_schema=False, response_class=HTMLResponse)(lambda: NOT_BUILT)

@@ -283,7 +283,12 @@ class JobRunner:
             if job_id in self._waiting:
                 self._waiting.remove(job_id)
                 self._finish(job_id, JobState.CANCELLED, STOPPED)
-            elif self._running is not None and self._is_under_way(self._running[0], job_id):
+            elif (
+                self._running is not None
+                and self._running[0] == job_id
+                # It may have ended a moment ago and not be put away yet.
+                and self.find(job_id).state in UNDER_WAY
+            ):
                 self._unwanted.add(job_id)
                 self._write(job_id, message=STOPPING)
                 if self._running[1] is not None:
@@ -294,10 +299,6 @@ class JobRunner:
                     409, f"This work is {found.state.value}, so it cannot be stopped here."
                 )
         return self.find(job_id)
-
-    def _is_under_way(self, running_id: str, job_id: str) -> bool:
-        """Return whether a work goes on; it may have ended a moment ago and not be put away yet."""
-        return running_id == job_id and self.find(job_id).state in UNDER_WAY
 
     def find(self, job_id: str) -> JobView:
         """Return a work.

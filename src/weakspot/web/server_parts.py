@@ -27,12 +27,12 @@ from weakspot.web.services.view import View
 from weakspot.web.services.workspace import Workspace, make_beside
 from weakspot.web.state.changes import (
     Change,
+    SharedState,
     count_finished_jobs,
     keep_change,
     refuse_stale,
     version_of,
 )
-from weakspot.web.state.marks import SharedState
 from weakspot.web.state.store import Person, Role, StateStore
 
 if TYPE_CHECKING:
@@ -357,12 +357,24 @@ class Changing:
     Args:
         parts: what the server holds.
         person: who asks.
-        seen: number of the last change that the page knew of.
         response: gets the number of the new one.
+        seen: number of the last change that the page knew of.
     """
 
     def __init__(
-        self, parts: ServerParts, person: Person, seen: int | None, response: Response
+        self,
+        parts: Parts,
+        person: Anyone,
+        response: Response,
+        seen: Annotated[
+            int | None,
+            Header(
+                alias=SEEN,
+                ge=0,
+                le=MAX_NUMBER,
+                description="Number of the last change that the page knew of; a newer one of the same thing is not overwritten.",
+            ),
+        ] = None,
     ) -> None:
         self.parts = parts
         self.person = person
@@ -394,24 +406,7 @@ class Changing:
         self.parts.live.nudge()
 
 
-def _changing(
-    parts: Parts,
-    person: Anyone,
-    response: Response,
-    seen: Annotated[
-        int | None,
-        Header(
-            alias=SEEN,
-            ge=0,
-            le=MAX_NUMBER,
-            description="Number of the last change that the page knew of; a newer one of the same thing is not overwritten.",
-        ),
-    ] = None,
-) -> Changing:
-    return Changing(parts, person, seen, response)
-
-
-ChangingNow = Annotated[Changing, Depends(_changing)]
+ChangingNow = Annotated[Changing, Depends()]
 
 
 def slice_subject(slice_id: str) -> str:

@@ -31,7 +31,7 @@ from weakspot.web.server_parts import ServerParts, open_workspace
 from weakspot.web.services.marks import TOOLS, MarkTool, write_marks
 from weakspot.web.services.setup import AllowedPlaces, ProjectSetup, begin_setup, needs_setup
 from weakspot.web.services.workspace import Workspace
-from weakspot.web.state.marks import ReadBack, SharedState, read_back
+from weakspot.web.state.changes import ReadBack, SharedState, read_back
 from weakspot.web.state.store import StateStore
 
 TOKEN_VARIABLE = "WEAKSPOT_TOKEN"

@@ -26,7 +26,6 @@ import re
 import shutil
 import sqlite3
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -115,21 +114,8 @@ class Asker:
         self._app = FastAPI()
         self._app.state.parts = self.parts
         problems.add_handlers(self._app)
-        for page in ROUTERS:
-            self._app.include_router(page.router)
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
-        self._thread.start()
-
-    def __enter__(self) -> "Asker":
-        """Begin to ask."""
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        """End what answers."""
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+        for router in ROUTERS:
+            self._app.include_router(router)
 
     def ask(self, question: Question) -> JsonValue | None:
         """Return an answer without what must not leave this machine; None if the server refuses."""
@@ -145,9 +131,8 @@ class Asker:
         """Return an answer as it is, for example an image; None if the server refuses."""
         sent = b"" if body is None else json.dumps(dict(body)).encode()
         scope = _scope("GET" if body is None else "POST", path, urlencode(query))
-        status, content = asyncio.run_coroutine_threadsafe(
-            _answer(self._app, scope, sent), self._loop
-        ).result()
+        with ThreadPoolExecutor(1) as thread:
+            status, content = thread.submit(asyncio.run, _answer(self._app, scope, sent)).result()
         return content if status == FOUND else None
 
     def _scrub(self, value: JsonValue) -> JsonValue:
@@ -547,8 +532,8 @@ class _Writer:
     def write(self) -> ExportSummary:
         workspace = self.parts.workspace
         record = workspace.record(self.request.run_id)
-        with Asker(self.parts, hidden=_hidden(workspace.project)) as asker:
-            rows = self._write_answers(asker, record.run_id if record is not None else None)
+        asker = Asker(self.parts, hidden=_hidden(workspace.project))
+        rows = self._write_answers(asker, record.run_id if record is not None else None)
         if self.n_left_out:
             self.notes.append(
                 f"{self.n_left_out} answers, mostly scores of phrases, were left out to stay small."

@@ -4,14 +4,17 @@ import pytest
 
 from weakspot.web.problems import RefusedError
 from weakspot.web.services.workspace import MarkKind, NewMark
-from weakspot.web.state.changes import Change, changes_of, refuse_stale, version_of
-from weakspot.web.state.marks import (
+from weakspot.web.state.changes import (
     MARKS,
+    Change,
     SharedState,
+    changes_of,
     keep_selection,
     mark_samples,
+    refuse_stale,
     take_back,
     undo_marks,
+    version_of,
 )
 
 

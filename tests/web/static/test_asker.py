@@ -9,8 +9,7 @@ from weakspot.web.static import Asker, Question, answer_key
 
 @pytest.fixture
 def asker(parts):
-    with Asker(replace(parts, is_read_only=True), hidden={"disc": "***"}) as made:
-        yield made
+    return Asker(replace(parts, is_read_only=True), hidden={"disc": "***"})
 
 
 def test_ask__what_the_server_says_without_hidden_texts(asker):

@@ -182,7 +182,9 @@ def clean_name(text: str) -> str:
     'Ada Lovelace'
     """
     seen = "".join(
-        " " if character.isspace() else character for character in text if _is_seen(character)
+        " " if character.isspace() else character
+        for character in text
+        if character.isspace() or not unicodedata.category(character).startswith("C")
     )
     return " ".join(unicodedata.normalize("NFC", seen).split())[:MAX_NAME_LENGTH]
 
@@ -249,10 +251,6 @@ def person_of_row(row: Entry) -> Person:
     return Person(
         person_id=row.person_id, name=row.name, role=Role(row.role), study_id=row.study_id
     )
-
-
-def _is_seen(character: str) -> bool:
-    return character.isspace() or unicodedata.category(character)[0] != "C"
 
 
 LIFETIME = timedelta(days=7)

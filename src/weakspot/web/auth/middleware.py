@@ -4,7 +4,7 @@ import asyncio
 import hmac
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -143,15 +143,9 @@ def complete_headers(headers: Iterable[Header], path: str, *, is_fine: bool = Tr
     """
     given = list(headers)
     present = {name.lower() for name, _ in given}
-    return given + [
-        (name, value) for name, value in _wanted(path, is_fine=is_fine) if name not in present
-    ]
-
-
-def _wanted(path: str, *, is_fine: bool) -> Iterator[Header]:
-    for name, value in EVERYWHERE.items():
-        yield name.encode(), value.encode()
-    yield b"cache-control", _caching(path, is_fine=is_fine).encode()
+    wanted = EVERYWHERE | {"cache-control": _caching(path, is_fine=is_fine)}
+    added = ((name.encode(), value.encode()) for name, value in wanted.items())
+    return given + [(name, value) for name, value in added if name not in present]
 
 
 def _caching(path: str, *, is_fine: bool) -> str:

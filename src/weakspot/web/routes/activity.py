@@ -1,4 +1,4 @@
-"""Activity: who did what and when, with undo; and a stream that tells open pages that something changed.
+"""Activity: work under way, who did what and when, with undo; and a stream that tells open pages that something changed.
 
 Undo is refused where the same thing was changed again since.
 """
@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import StreamingResponse
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from weakspot.core.errors import DataError
 from weakspot.web.jobs import JobView
@@ -26,11 +26,14 @@ from weakspot.web.server_parts import (
     SignIn,
 )
 from weakspot.web.services.attributes import EditRequest, EditView, edit_attributes, edits_of
+from weakspot.web.services.compare import other_models
 from weakspot.web.services.marks import AppliedLabels, take_out
 from weakspot.web.services.repair import current_repair, go_back_to
 from weakspot.web.services.slice_editing import give_names_back, swap_slices
 from weakspot.web.services.view import View
+from weakspot.web.services.work import check_arguments
 from weakspot.web.state.changes import (
+    MARKS,
     UNDO,
     Change,
     add_change,
@@ -38,9 +41,9 @@ from weakspot.web.state.changes import (
     changes_of,
     mark_undone,
     newest_change,
+    undo_marks,
     version_of,
 )
-from weakspot.web.state.marks import MARKS, undo_marks
 from weakspot.web.state.store import Role
 from weakspot.web.state.studies import open_or_close
 
@@ -193,7 +196,7 @@ def activity(
     changes = changes_of(parts.state, before=before, limit=limit)
     older = changes[-1].change_id if len(changes) == limit else None
     done = [_of_change(one) for one in changes]
-    others = [*_edits(parts), *map(_of_job, parts.jobs.newest())]
+    others = [*map(_of_edit, edits_of(parts.workspace).edits), *map(_of_job, parts.jobs.newest())]
     oldest = done[-1].time if older is not None else ""
     told = _time_of(parts, before)
     done += [one for one in others if oldest <= one.time and (not told or one.time < told)]
@@ -227,10 +230,6 @@ def _of_change(change: Change) -> Done:
         can_undo=not is_undone and can_undo(change.kind),
         link=links.get(subject, ""),
     )
-
-
-def _edits(parts: ServerParts) -> list[Done]:
-    return [_of_edit(one) for one in edits_of(parts.workspace).edits]
 
 
 def _of_edit(edit: EditView) -> Done:
@@ -314,3 +313,54 @@ async def live(
     return StreamingResponse(
         parts.live.stream(is_welcome), media_type="text/event-stream", headers=headers
     )
+
+
+work = APIRouter(prefix="/api", tags=["jobs"])
+JobId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
+
+
+class StartWork(View):
+    """Work to be started.
+
+    Args:
+        kind: what is to be done.
+        arguments: what that kind takes; unknown ones are refused.
+    """
+
+    kind: str = Field(max_length=40)
+    arguments: dict[str, JsonValue] = Field(default_factory=dict, max_length=40)
+
+
+@work.post("/jobs")
+def start(asked: StartWork, person: Owner, parts: Parts) -> JobView:
+    """Start work; it waits if other work of the project is under way."""
+    if asked.kind == "compare":
+        # Work gets the name of the other project, and reads where it is.
+        other_models(parts.workspace)
+    return parts.jobs.start(
+        asked.kind, check_arguments(asked.kind, asked.arguments), by=person.name
+    )
+
+
+@work.get("/jobs")
+def jobs(_person: ProjectReader, parts: Parts) -> dict[str, list[JobView]]:
+    """Return the last works, newest first."""
+    return {"jobs": parts.jobs.newest()}
+
+
+@work.get("/jobs/{job_id}")
+def job(job_id: JobId, _person: ProjectReader, parts: Parts) -> JobView:
+    """Return one work."""
+    return parts.jobs.find(job_id)
+
+
+@work.post("/jobs/{job_id}/cancel")
+def cancel(job_id: JobId, _person: Owner, parts: Parts) -> JobView:
+    """Stop a work; what it has finished is kept."""
+    return parts.jobs.cancel(job_id)
+
+
+@work.post("/jobs/{job_id}/resume")
+def resume(job_id: JobId, _person: Owner, parts: Parts) -> JobView:
+    """Go on with a work that was stopped or failed."""
+    return parts.jobs.resume(job_id)

@@ -26,7 +26,7 @@ from weakspot.web.services.marks import (
 )
 from weakspot.web.services.view import INT32, View, pack
 from weakspot.web.services.workspace import Mark
-from weakspot.web.state.marks import (
+from weakspot.web.state.changes import (
     MARKS,
     ReadBack,
     keep_selection,

@@ -1,4 +1,4 @@
-"""Studies: what they are about, invitations, time, who takes part, export."""
+"""Studies: what they are about, invitations, time, who takes part, export; and the tutorial, a tiny planted world to learn on."""
 
 from typing import Annotated, Literal
 
@@ -7,6 +7,7 @@ from pydantic import Field
 
 from weakspot.core.errors import DataError
 from weakspot.web.jobs import JobView
+from weakspot.web.problems import RefusedError
 from weakspot.web.server_parts import (
     Annotator,
     Anyone,
@@ -20,14 +21,20 @@ from weakspot.web.server_parts import (
 )
 from weakspot.web.services.classes import class_list
 from weakspot.web.services.studies import (
+    N_IMAGES,
     StudyTable,
     StudyTableRow,
+    TutorialAnswer,
+    TutorialWorld,
+    answer,
     ask_for_repairs,
     best_triples,
+    image,
     repairs_of,
     study_table,
     table_csv,
     timings_csv,
+    world,
 )
 from weakspot.web.services.view import View
 from weakspot.web.state.store import Person, Role
@@ -46,6 +53,7 @@ from weakspot.web.state.studies import (
     create_study,
     did_tutorial,
     finish_class,
+    finish_tutorial,
     finished_by,
     invites_of,
     make_invite,
@@ -370,3 +378,43 @@ def _check_options(parts: ServerParts, asked: StudyRequest) -> None:
         raise DataError(
             "An attention check is a question and its answer.", where="attention_answer"
         )
+
+
+tutorial = APIRouter(prefix="/api/tutorial", tags=["tutorial"])
+Number = Annotated[int, Path(ge=0, le=2**31)]
+
+
+class TutorialPhrase(View):
+    """Words that somebody tries."""
+
+    phrase: str = Field(max_length=300)
+
+
+@tutorial.get("")
+def planted_world(person: Anyone, parts: Parts) -> TutorialWorld:
+    """Return the planted images and what the AI made of them."""
+    return world(did_tutorial=did_tutorial(parts.state, person))
+
+
+@tutorial.get(
+    "/images/{number}", response_class=Response, responses={200: {"content": {"image/png": {}}}}
+)
+def planted_image(number: Number, _person: Anyone) -> Response:
+    """Return a planted image."""
+    if number >= N_IMAGES:
+        raise RefusedError(404, "There is no such image.")
+    headers = {"Cache-Control": "private, max-age=86400"}
+    return Response(image(number), media_type="image/png", headers=headers)
+
+
+@tutorial.post("/phrase")
+def try_phrase(request: TutorialPhrase, _person: Anyone) -> TutorialAnswer:
+    """Answer words that somebody tries; nothing is kept."""
+    return answer(request.phrase)
+
+
+@tutorial.post("/done")
+def finish(person: Anyone, parts: Parts) -> TutorialWorld:
+    """Remember that somebody went through the tutorial."""
+    finish_tutorial(parts.state, person)
+    return planted_world(person, parts)

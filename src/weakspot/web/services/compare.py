@@ -5,7 +5,7 @@ all samples that both were measured on.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -194,12 +194,6 @@ def place_of(store: ProjectStore, name: str) -> Path:
     if not isinstance(found, str):
         raise _unknown(name)
     return Path(found)
-
-
-def keep_comparison(store: ProjectStore, name: str, comparison: Comparison) -> None:
-    path = comparison_file(store, name)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    atomic.write_bytes(path, comparison.model_dump_json(indent=1).encode())
 
 
 def comparison_with(store: ProjectStore, name: str) -> Comparison | None:
@@ -522,34 +516,14 @@ class TwoModels(View):
     notes: tuple[str, ...]
 
 
-def keep_failures(
-    store: ProjectStore,
-    other: str,
-    sample_ids: Sequence[str],
-    failed: tuple[BoolArray, BoolArray],
-    answers: Sequence[str],
-) -> None:
-    """Write down on which samples each of two classifiers fails, beside their comparison."""
-    path = _path(store, other)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_suffix(".new.npz")
-    np.savez_compressed(
-        unfinished,
-        ids=np.array(sample_ids, dtype=np.str_),
-        own=failed[0],
-        other=failed[1],
-        answers=np.array(answers, dtype=np.str_),
-    )
-    unfinished.replace(path)
-
-
 def two_models(workspace: Workspace, other: str) -> TwoModels:
     """Return two classifiers beside each other.
 
     Raises:
         DataError: if there is no such project, or the two were not compared yet.
     """
-    found, columns = _comparison(workspace, other), _read(_path(workspace.project.store, other))
+    found = _comparison(workspace, other)
+    columns = _read(comparison_file(workspace.project.store, other).with_suffix(".npz"))
     if columns is None:
         raise _not_compared(other)
     own_failed, other_failed = columns[OWN], columns[OTHER]
@@ -624,10 +598,6 @@ def _read(path: Path) -> dict[str, BoolArray] | None:
         return None
 
 
-def _path(store: ProjectStore, other: str) -> Path:
-    return comparison_file(store, other).with_suffix(".npz")
-
-
 PATIENCE_SECONDS = 60.0
 ProjectName = Annotated[str, StringConstraints(min_length=1, max_length=255)]
 
@@ -657,10 +627,20 @@ def compare(
     seen: list[SharedPredictions] = []
     comparison = compare_projects([own, place], progress=progress, watch=seen.append)
     ((sample_ids, shared, answers),) = seen
-    failed = shared[own.name], shared[place.name]
     with project.store.writing(patience=PATIENCE_SECONDS):
-        keep_comparison(project.store, other, comparison)
-        keep_failures(project.store, other, sample_ids, failed, answers[place.name])
+        path = comparison_file(project.store, other)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        atomic.write_bytes(path, comparison.model_dump_json(indent=1).encode())
+        # On which samples each of the two fails, beside their comparison.
+        unfinished = path.with_suffix(".new.npz")
+        np.savez_compressed(
+            unfinished,
+            ids=np.array(sample_ids, dtype=np.str_),
+            own=shared[own.name],
+            other=shared[place.name],
+            answers=np.array(answers[place.name], dtype=np.str_),
+        )
+        unfinished.replace(path.with_suffix(".npz"))
     return {
         "other": other,
         "n_samples": comparison.n_samples,

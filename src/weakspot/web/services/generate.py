@@ -141,7 +141,7 @@ def keep_counterfactual(store: ProjectStore, result: CounterfactualResult) -> Co
         result_id=_result_id(
             [series.class_name, series.generator_id, *(rate.caption for rate in series.rates)]
         ),
-        created=_now(),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
         explanation=tuple(explanation(series)),
     )
     _write(store, "counterfactuals", view.result_id, view)
@@ -220,10 +220,6 @@ def _trial_view(trial: CaptionTrial, keys: Sequence[str], *, words: str = "") ->
 
 def _result_id(parts: Sequence[str]) -> str:
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 MAX_STARTS = 100

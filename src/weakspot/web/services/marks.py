@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -154,7 +154,7 @@ def spoken(workspace: Workspace, rows: IntArray) -> str:
 
 
 MarkTool = Literal["csv", "label-studio", "cvat", "cleanlab"]
-TOOLS: tuple[MarkTool, ...] = ("csv", "label-studio", "cvat", "cleanlab")
+TOOLS: tuple[MarkTool, ...] = get_args(MarkTool)
 TABLE = "marks.csv"
 COLUMNS = ("file", "path", "sample_id", "label", "mark", "right_label", "text", "by", "time")
 BETWEEN = "|"
@@ -195,7 +195,13 @@ def write_marks(project: Project, book: MarkBook, tool: MarkTool, folder: Path) 
     if tool == "csv":
         return _write_table(dataset, book, folder)
     listed = tuple(
-        ListedSample(row=row, why="; ".join(_told(one) for one in marks), suggested=_right(marks))
+        ListedSample(
+            row=row,
+            why="; ".join(f"{one.words} ({one.by})" for one in marks),
+            suggested=tuple(
+                name for one in marks if one.kind is MarkKind.LABEL for name in one.labels
+            ),
+        )
         for row, _, marks in _rows(dataset, book)
     )
     if not listed:
@@ -213,14 +219,6 @@ def _write_table(dataset: Dataset, book: MarkBook, folder: Path) -> Written:
     path = folder / TABLE
     path.write_text(marks_table(dataset, book, with_paths=True), encoding="utf-8")
     return Written(files=(path,), sentence=f"{sum(map(len, book.by_sample.values()))} marks.")
-
-
-def _told(mark: Mark) -> str:
-    return f"{mark.words} ({mark.by})"
-
-
-def _right(marks: tuple[Mark, ...]) -> tuple[str, ...]:
-    return tuple(name for one in marks if one.kind is MarkKind.LABEL for name in one.labels)
 
 
 def zip_marks(project: Project, book: MarkBook, tool: MarkTool) -> bytes:

@@ -332,18 +332,14 @@ def migrate(engine: Engine, *, where: str) -> None:
                 fix="Upgrade weakspot, or give another database with --state.",
             )
         if present != set(scripts.get_heads()):
-            _upgrade(config, where=where)
-
-
-def _upgrade(config: Config, *, where: str) -> None:
-    try:
-        command.upgrade(config, "head")
-    except SQLAlchemyError as error:
-        raise ConfigError(
-            "The database of the browser cannot be brought to today's tables.",
-            where=where,
-            fix="Give a database of its own with --state.",
-        ) from error
+            try:
+                command.upgrade(config, "head")
+            except SQLAlchemyError as error:
+                raise ConfigError(
+                    "The database of the browser cannot be brought to today's tables.",
+                    where=where,
+                    fix="Give a database of its own with --state.",
+                ) from error
 
 
 WAIT_SECONDS = 30

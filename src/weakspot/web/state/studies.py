@@ -235,6 +235,15 @@ def seen_study(
     return study
 
 
+def _check_open(rows: Connection, person: Person, study_id: str, title: str | None = None) -> None:
+    """Refuse work in a study that is closed, or on a class that it does not have; it stays open until the transaction ends."""
+    study = seen_study(rows, person, study_id, is_locked=True)
+    if title is not None and title not in classes_of(study):
+        raise RefusedError(404, "The study has no such class.")
+    if not study.is_open:
+        raise RefusedError(409, CLOSED)
+
+
 def open_or_close(state: StateStore, person: Person, study_id: str, *, is_open: bool) -> StudyView:
     """Let a study go on, or end it for now; its phrases stay.
 
@@ -455,11 +464,7 @@ def finish_class(
     place = {"person_id": person.person_id, "study_id": study_id, "class_title": title}
     try:
         with state.writing() as rows:
-            study = seen_study(rows, person, study_id, is_locked=True)
-            if title not in classes_of(study):
-                raise RefusedError(404, "The study has no such class.")
-            if not study.is_open:
-                raise RefusedError(409, CLOSED)
+            _check_open(rows, person, study_id, title)
             if not is_finished:
                 rows.execute(delete(FINISHED).filter_by(**place))
             elif entry_of(rows, FINISHED, **place) is None:
@@ -540,11 +545,7 @@ def report_activity(
         RefusedError: 404 if the study is not theirs or has no such class, 409 if it is closed.
     """
     with state.writing() as rows:
-        study = seen_study(rows, person, study_id, is_locked=True)
-        if class_title is not None and class_title not in classes_of(study):
-            raise RefusedError(404, "The study has no such class.")
-        if not study.is_open:
-            raise RefusedError(409, CLOSED)
+        _check_open(rows, person, study_id, class_title)
         # The lock on the person makes two windows of the same person report one after the other.
         came = rows.scalars(
             select(PEOPLE.c.created).where(PEOPLE.c.person_id == person.person_id).with_for_update()
@@ -665,8 +666,8 @@ def keep_phrase(
     for name, value in phrase:
         kept[name] = storable(value, where=name) if isinstance(value, str) else _finite(value)
     with state.writing() as rows:
-        if study_id is not None and not seen_study(rows, person, study_id, is_locked=True).is_open:
-            raise RefusedError(409, CLOSED)
+        if study_id is not None:
+            _check_open(rows, person, study_id)
         kept |= {"seconds": active_seconds(rows, person.person_id, study_id), "created": now()}
         rows.execute(insert(PHRASES).values(person_id=person.person_id, study_id=study_id, **kept))
     return PhraseView(**kept, slice_id=None, by=person.name)
