@@ -45,7 +45,7 @@ from weakspot.project.project import Project
 from weakspot.web import problems
 from weakspot.web.application import HOW_TO_BUILD, PAGES, ROUTERS, are_built
 from weakspot.web.jobs import JobRunner
-from weakspot.web.routes.session import PersonView, SessionView
+from weakspot.web.routes.session import session_view
 from weakspot.web.server_parts import ServerParts
 from weakspot.web.services.samples import thumbnail
 from weakspot.web.services.view import INT32, UINT8, unpack
@@ -555,7 +555,7 @@ class _Writer:
             ask=lambda question: self._kept(asker, question, run_id), want=self._want, run_id=run_id
         )
         reading.all_pages()
-        self.answers["/api/session"] = self._session()
+        self.answers["/api/session"] = session_view(self.parts, READER, "").model_dump(mode="json")
         self.say("Writing images")
         rows = self._write_images(self.parts.workspace)
         self._write_facts(asker, rows if self.parts.workspace.has_images else list(self.wanted))
@@ -595,18 +595,6 @@ class _Writer:
     @property
     def _most_bytes(self) -> float:
         return self.request.most_megabytes * MEGABYTE
-
-    def _session(self) -> JsonValue:
-        person = PersonView(name="exported pages", role=Role.VIEWER, study_id=None)
-        workspace = self.parts.workspace
-        view = SessionView(
-            person=person,
-            csrf_token="",
-            project=workspace.project.folder.resolve().name,
-            is_read_only=True,
-            has_images=workspace.has_images,
-        )
-        return view.model_dump(mode="json")
 
     def _write_images(self, workspace: Workspace) -> list[int]:
         """Write thumbnails of samples that pages show, most important first, as long as there is room."""

@@ -88,7 +88,7 @@ def sign_in(
         httponly=True,
         samesite="strict",
     )
-    return _view(parts, person, csrf_token_of(token))
+    return session_view(parts, person, csrf_token_of(token))
 
 
 @router.post("/session/invitation")
@@ -106,7 +106,7 @@ def present(request: Request) -> dict[str, bool]:
 @router.get("/session")
 def session(person: Anyone, parts: Parts, request: Request) -> SessionView:
     """Say who is signed in."""
-    return _view(parts, person, request.state.csrf_token)
+    return session_view(parts, person, request.state.csrf_token)
 
 
 @router.delete("/session")
@@ -135,7 +135,8 @@ def _open(login: Login, entry: SignInRequest, client: str) -> OpenedSession:
     raise RefusedError(422, "Sign in with a token, with login and password, or with an invitation.")
 
 
-def _view(parts: ServerParts, person: Person, csrf_token: str) -> SessionView:
+def session_view(parts: ServerParts, person: Person, csrf_token: str) -> SessionView:
+    """Return a session as its browser sees it."""
     role = Role.VIEWER if parts.is_read_only and person.role is Role.OWNER else person.role
     shown = PersonView(name=person.name, role=role, study_id=person.study_id)
     project = parts.workspace.project.folder.resolve().name

@@ -26,15 +26,15 @@ from weakspot.web.services.studies import (
     StudyTableRow,
     TutorialAnswer,
     TutorialWorld,
-    answer,
     ask_for_repairs,
     best_triples,
-    image,
     repairs_of,
     study_table,
     table_csv,
     timings_csv,
-    world,
+    tutorial_answer,
+    tutorial_image,
+    tutorial_world,
 )
 from weakspot.web.services.view import View
 from weakspot.web.state.store import Person, Role
@@ -393,7 +393,7 @@ class TutorialPhrase(View):
 @tutorial.get("")
 def planted_world(person: Anyone, parts: Parts) -> TutorialWorld:
     """Return the planted images and what the AI made of them."""
-    return world(did_tutorial=did_tutorial(parts.state, person))
+    return tutorial_world(did_tutorial=did_tutorial(parts.state, person))
 
 
 @tutorial.get(
@@ -404,13 +404,13 @@ def planted_image(number: Number, _person: Anyone) -> Response:
     if number >= N_IMAGES:
         raise RefusedError(404, "There is no such image.")
     headers = {"Cache-Control": "private, max-age=86400"}
-    return Response(image(number), media_type="image/png", headers=headers)
+    return Response(tutorial_image(number), media_type="image/png", headers=headers)
 
 
 @tutorial.post("/phrase")
 def try_phrase(request: TutorialPhrase, _person: Anyone) -> TutorialAnswer:
     """Answer words that somebody tries; nothing is kept."""
-    return answer(request.phrase)
+    return tutorial_answer(request.phrase)
 
 
 @tutorial.post("/done")

@@ -236,7 +236,9 @@ def look_at_data(
         seen |= _of_source(opened)
         look = look_at_source(opened)
     except WeakspotError as error:
-        return DataLook.model_validate(seen | {"problem": _said(error)}), []
+        return DataLook.model_validate(
+            seen | {"problem": " ".join(filter(None, (error.what, error.fix)))}
+        ), []
     shown = _spread(look.samples)
     seen |= _of_look(look, shown)
     if not look.n_of(None) and not any(look.counts.values()):
@@ -305,10 +307,6 @@ def _spread(samples: list[RawSample]) -> list[RawSample]:
         for place in range(min(each, len(own)))
     ]
     return chosen[:N_IMAGES]
-
-
-def _said(error: WeakspotError) -> str:
-    return " ".join(filter(None, (error.what, error.fix)))
 
 
 MAX_PATH_LENGTH = 4000

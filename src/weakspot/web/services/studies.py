@@ -567,14 +567,8 @@ def planted_images() -> tuple[PlantedImage, ...]:
 
 
 @cache
-def image(number: int) -> bytes:
-    """Return a planted image as PNG.
-
-    Raises:
-        DataError: if there is none of that number.
-    """
-    if not 0 <= number < N_IMAGES:
-        raise DataError("There is no such image.", given=number)
+def tutorial_image(number: int) -> bytes:
+    """Return a planted image as PNG."""
     planted = planted_images()[number]
     image = Image.new("RGB", (SIDE * 2, SIDE * 2), GROUNDS[planted.ground])
     reach = SIDE * SIZES[planted.size]
@@ -588,7 +582,7 @@ def image(number: int) -> bytes:
     return stream.getvalue()
 
 
-def world(*, did_tutorial: bool) -> TutorialWorld:
+def tutorial_world(*, did_tutorial: bool) -> TutorialWorld:
     return TutorialWorld(
         is_wrong=[one.is_wrong for one in planted_images()],
         words=[
@@ -598,7 +592,7 @@ def world(*, did_tutorial: bool) -> TutorialWorld:
     )
 
 
-def answer(phrase: str) -> TutorialAnswer:
+def tutorial_answer(phrase: str) -> TutorialAnswer:
     """Return what a phrase says of the planted images; similarities are exact up to a little noise, like those of an encoder."""
     words = phrase.strip()
     similarities, is_known = _similarities(words)
