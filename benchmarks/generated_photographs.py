@@ -31,9 +31,8 @@ from weakspot.generate.generated_folder import GenerateRequest, read_generated
 from weakspot.generate.search_run import SearchRequest, write_search
 from weakspot.project.demo import groceries, network, untrained_head
 from weakspot.project.project import Project
-from weakspot.project.refine.page import headline, write_refinement
-from weakspot.project.refine.projects import refine_project
-from weakspot.project.refine.request import PLAIN, RANDOM, RefineRequest
+from weakspot.project.refine.projects import headline, refine_project, write_refinement
+from weakspot.project.refine.training import PLAIN, RANDOM, RefineRequest
 from weakspot.repair.training.trainer import HeadTrainer
 from weakspot.run.settings import (
     PartSettings,

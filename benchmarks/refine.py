@@ -24,8 +24,7 @@ from scipy.stats import t as student
 
 from weakspot.project.collective import Family
 from weakspot.project.refine.refinement import HELD_OUT, TEST, refine_family, refine_model
-from weakspot.project.refine.request import RANDOM, REFINE, RefineRequest
-from weakspot.project.refine.training import Subject
+from weakspot.project.refine.training import RANDOM, REFINE, RefineRequest, Subject
 from weakspot.testing.scenes import FACTORS
 
 PROBLEMS = (

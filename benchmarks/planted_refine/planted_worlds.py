@@ -20,7 +20,7 @@ from weakspot.core.errors import RefusedPromptError
 from weakspot.core.heads import Head
 from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.project.collective import FamilyMember
-from weakspot.project.refine.request import Prompt
+from weakspot.project.refine.training import Prompt
 from weakspot.repair.bench import RepairBench
 from weakspot.repair.training.trainer import HeadTrainer
 from weakspot.run.preparation import EmbedResult, Prepared

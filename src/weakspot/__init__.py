@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from weakspot.generate.counterfactuals import CounterfactualRequest, CounterfactualResult
     from weakspot.generate.generated_folder import GenerateRequest, GenerateResult
     from weakspot.generate.search_run import SearchRequest, SearchResult
-    from weakspot.project.find import find
-    from weakspot.project.findings import Findings, FoundSlice
+    from weakspot.project.findings import Findings, FoundSlice, find
     from weakspot.project.nearest import NearestRequest, NearestResult
     from weakspot.project.project import Project
     from weakspot.repair.stage import RepairRequest
@@ -101,7 +100,7 @@ _HOMES = {
     "Task": "weakspot.core.dataset",
     "Verdict": "weakspot.core.evidence",
     "WeakspotError": "weakspot.core.errors",
-    "find": "weakspot.project.find",
+    "find": "weakspot.project.findings",
     "open_source": "weakspot.data.open_source",
 }
 

@@ -3,6 +3,7 @@ import yaml
 
 from weakspot.core.run import Decision, DecisionKind
 from weakspot.report.document import (
+    DataFacts,
     build_document,
     front_matter,
     render_html,
@@ -10,7 +11,6 @@ from weakspot.report.document import (
     render_markdown,
     render_model_card,
 )
-from weakspot.report.model_card import DataFacts
 
 DATA = DataFacts(
     name="Fruit & more", n_by_split={"train": 300, "validation": 148, "test": 92}, n_classes=2, class_names=("apple", "pear"),

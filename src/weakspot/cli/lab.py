@@ -21,7 +21,7 @@ from weakspot.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from weakspot.project.refine.request import RefineRequest
+    from weakspot.project.refine.training import RefineRequest
 
 
 LAB = "weakspot.lab"
@@ -98,7 +98,7 @@ def refine(
 ) -> None:
     """Retrain on generated images of what failures show: beside images of the mere class, fixed values and other baselines."""
     from weakspot.core.errors import ConfigError
-    from weakspot.project.refine.request import BESIDE, KINDS, RefineRequest, predefined_values
+    from weakspot.project.refine.training import BESIDE, KINDS, RefineRequest, predefined_values
 
     folders = [*(projects or ()), *named] or [Path()]
     request = RefineRequest(
@@ -132,8 +132,7 @@ def _refine_one(
     as_json: bool,
 ) -> None:
     from weakspot.cli import terminal
-    from weakspot.project.refine.page import refinement_lines, write_refinement
-    from weakspot.project.refine.projects import refine_project
+    from weakspot.project.refine.projects import refine_project, refinement_lines, write_refinement
 
     with terminal.showing_progress() as progress:
         opened = open_with_generator(folder, *parts, progress)
@@ -154,8 +153,7 @@ def _refine_several(
     as_json: bool,
 ) -> None:
     from weakspot.cli import terminal
-    from weakspot.project.refine.page import family_lines, write_refined_family
-    from weakspot.project.refine.projects import refine_projects
+    from weakspot.project.refine.projects import family_lines, refine_projects, write_refined_family
 
     with terminal.showing_progress() as progress:
         opened = [open_with_generator(folder, *parts, progress) for folder in folders]

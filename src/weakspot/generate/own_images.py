@@ -19,7 +19,7 @@ from weakspot.core.roles import ObjectMask
 from weakspot.data.images import decode_image
 from weakspot.data.locations import join_location, read_location
 from weakspot.generate.compose.prompts import COLOURS
-from weakspot.run.object_masks import Box, ObjectMasks, mask_in_box, read_box
+from weakspot.run.model_map import Box, ObjectMasks, mask_in_box, read_box
 from weakspot.run.preparation import CLIP, Prepared
 from weakspot.run.settings import Settings
 from weakspot.words.captions import Caption, built_in_attributes, content_words, noun_of

@@ -29,9 +29,8 @@ from weakspot.data.prediction_columns import class_columns
 from weakspot.generate.own_images import Purpose, own_images
 from weakspot.generate.service import GeneratorService, confirm_cost, service_for
 from weakspot.run.embedding import KnowsEmbeddings, RememberingEmbedder
-from weakspot.run.model_map import ImageBench
+from weakspot.run.model_map import ImageBench, ObjectMasks, build_segmenter
 from weakspot.run.models import ClassifierModel, checked_output, reads_embeddings
-from weakspot.run.object_masks import ObjectMasks, build_segmenter
 from weakspot.run.preparation import Prepared
 from weakspot.run.settings import Settings
 from weakspot.run.wiring import build_engine, build_part, engine_elsewhere, resolved_options

@@ -23,8 +23,13 @@ from weakspot.core.run import Progress, no_progress
 from weakspot.core.samples import SampleSet
 from weakspot.data.embed import embed_phrases
 from weakspot.run.embedding import EMBEDDED, KnowsEmbeddings, embed
-from weakspot.run.model_map import ImageBench, ImageTexts, failing_as_model_error, storable
-from weakspot.run.object_masks import build_segmenter
+from weakspot.run.model_map import (
+    ImageBench,
+    ImageTexts,
+    build_segmenter,
+    failing_as_model_error,
+    storable,
+)
 from weakspot.run.settings import PartSettings, Settings
 from weakspot.run.wiring import AUTO, build_part, resolved_options, with_provider
 from weakspot.run.witnesses import Seeing, build_witnesses, tag_captions

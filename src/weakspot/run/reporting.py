@@ -17,6 +17,7 @@ from weakspot.core.samples import SampleSet
 from weakspot.data.images import jpeg_at
 from weakspot.discover.words import WordFrequenciesDiscoverer
 from weakspot.report.document import (
+    DataFacts,
     ReportDocument,
     build_document,
     render_html,
@@ -32,7 +33,6 @@ from weakspot.report.findings import (
     class_finding_images,
     fit_images,
 )
-from weakspot.report.model_card import DataFacts
 from weakspot.report.tree import render_csv, tree_rows
 from weakspot.run.halves import Halves, evaluated_splits, split_in_halves
 from weakspot.run.settings import Settings

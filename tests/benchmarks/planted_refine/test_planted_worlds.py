@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from planted_refine.planted_worlds import ModelFeatures, PlantedImages, refine_problem
 
-from weakspot.project.refine.request import Prompt
+from weakspot.project.refine.training import Prompt
 from weakspot.testing.fakes import PlantedEmbedder
 from weakspot.testing.scenes import read_marker
 

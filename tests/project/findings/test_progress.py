@@ -2,7 +2,7 @@ import io
 import sys
 
 from weakspot.core.run import no_stage_progress
-from weakspot.project.find import NotebookProgress, TerminalProgress, usual_progress
+from weakspot.project.findings import NotebookProgress, TerminalProgress, usual_progress
 
 
 class Output:

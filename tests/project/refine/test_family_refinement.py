@@ -4,10 +4,9 @@ from planted_refine.planted_worlds import PlantedImages
 
 from weakspot.core.errors import ConfigError
 from weakspot.project.collective import Family
-from weakspot.project.refine.page import family_lines
+from weakspot.project.refine.projects import family_lines
 from weakspot.project.refine.refinement import HELD_OUT, SEED, refine_family
-from weakspot.project.refine.request import RefineRequest
-from weakspot.project.refine.training import subjects_of
+from weakspot.project.refine.training import RefineRequest, subjects_of
 
 REQUEST = RefineRequest(kinds=("background",), debug_weight=0.2)
 

@@ -5,16 +5,17 @@ import pytest
 
 from weakspot.core.errors import ConfigError, ModelError, RefusedPromptError
 from weakspot.project.project import Project
-from weakspot.project.refine.page import (
+from weakspot.project.refine.projects import (
     contact_sheet,
     family_lines,
+    refine_project,
+    refine_projects,
     refinement_lines,
     refinement_page,
     write_refined_family,
     write_refinement,
 )
-from weakspot.project.refine.projects import refine_project, refine_projects
-from weakspot.project.refine.request import Refinement, RefineRequest
+from weakspot.project.refine.training import Refinement, RefineRequest
 from weakspot.run.settings import GeneratorSettings, PartSettings, Settings
 from weakspot.testing.fakes import PlantedEmbedder, PlantedImageGenerator, planted_classifier
 from weakspot.testing.scenes import Scene, render

@@ -12,7 +12,7 @@ from weakspot.project.refine.prompts import (
     refine_prompts,
     seed_names,
 )
-from weakspot.project.refine.request import NamedFailures, Prompt, RefineRequest, Wanted
+from weakspot.project.refine.training import NamedFailures, Prompt, RefineRequest, Wanted
 from weakspot.repair.strategies.synthetic import class_prompt
 
 

@@ -3,8 +3,14 @@ import pytest
 
 from weakspot.core.errors import NotEnoughDataError
 from weakspot.project.refine.refinement import refine_model
-from weakspot.project.refine.request import BESIDE, Prompt, RefineRequest, Wanted
-from weakspot.project.refine.training import Subject, added_images
+from weakspot.project.refine.training import (
+    BESIDE,
+    Prompt,
+    RefineRequest,
+    Subject,
+    Wanted,
+    added_images,
+)
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
 import pytest
 
 from weakspot.core.errors import ConfigError
-from weakspot.project.refine.request import RefineRequest
+from weakspot.project.refine.training import RefineRequest
 
 
 def test_refine_request__images_of_a_value_grow_with_its_failures_up_to_a_limit():

@@ -4,8 +4,7 @@ from weakspot.core.evidence import Share
 from weakspot.core.failures import class_problems
 from weakspot.project.collective import Family
 from weakspot.project.refine.prompts import shared_failures
-from weakspot.project.refine.request import RefineRequest
-from weakspot.project.refine.training import subjects_of
+from weakspot.project.refine.training import RefineRequest, subjects_of
 
 REQUEST = RefineRequest(kinds=("background",))
 

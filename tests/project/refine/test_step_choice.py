@@ -3,11 +3,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from weakspot.project.refine.request import Prompt, RefineRequest, Wanted
 from weakspot.project.refine.training import (
     CAREFUL,
     N_STEPS,
+    Prompt,
+    RefineRequest,
     Step,
+    Wanted,
     added_images,
     chosen_head,
     old_head,

@@ -1,6 +1,6 @@
 from weakspot.core.evidence import Share
-from weakspot.project.refine.page import headline, set_sentence
-from weakspot.project.refine.request import RefinedArm, Refinement
+from weakspot.project.refine.projects import headline, set_sentence
+from weakspot.project.refine.training import RefinedArm, Refinement
 
 
 def _arm(name, n_images, n_resolved, p=0.001, **changed):

@@ -6,11 +6,11 @@ from weakspot.core.roles import ObjectMask
 from weakspot.data.engine.local import LocalEngine
 from weakspot.data.image_folder import ImageFolderSource
 from weakspot.run.ingestion import ingest
-from weakspot.run.model_map import ImageBench
-from weakspot.run.object_masks import (
+from weakspot.run.model_map import (
     MAX_KEPT_SIDE,
     OUTSIDE,
     UNREADABLE,
+    ImageBench,
     ObjectMasks,
     build_segmenter,
     mask_in_box,

@@ -18,14 +18,14 @@ from weakspot.core.roles import Discoverer
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
 from weakspot.project.collective import Family
-from weakspot.project.refine.request import (
+from weakspot.project.refine.training import (
     Images,
     NamedFailures,
     Prompt,
     RefineRequest,
+    Subject,
     Wanted,
 )
-from weakspot.project.refine.training import Subject
 from weakspot.repair.strategies.synthetic import class_prompt, slice_prompts
 from weakspot.run.settings import DiscoverSettings
 from weakspot.run.wiring import build_describer, build_discoverers, build_part

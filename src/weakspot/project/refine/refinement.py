@@ -23,7 +23,7 @@ from weakspot.project.refine.prompts import (
     seed_names,
     shared_failures,
 )
-from weakspot.project.refine.request import (
+from weakspot.project.refine.training import (
     CUTMIX,
     CUTMIX_PIXELS,
     DIRECTIONS,
@@ -32,21 +32,19 @@ from weakspot.project.refine.request import (
     PREDEFINED,
     RANDOM,
     REFINE,
+    Added,
+    CorrectMask,
     GeneratedPrompt,
     Images,
     NamedFailures,
     Prompt,
     RefinedArm,
+    RefinedHead,
     Refinement,
     RefineRequest,
-    Wanted,
-)
-from weakspot.project.refine.training import (
-    Added,
-    CorrectMask,
-    RefinedHead,
     Step,
     Subject,
+    Wanted,
     added_images,
     added_mixed_images,
     added_mixtures,

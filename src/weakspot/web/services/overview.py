@@ -17,10 +17,9 @@ from weakspot.core.registry import part_class, registered
 from weakspot.core.run import ClassNote, MethodRecord, RunRecord
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
-from weakspot.report.document import ReportDocument, build_document
+from weakspot.report.document import ClassAccuracy, DataFacts, ReportDocument, build_document
 from weakspot.report.findings import SliceSentences, slice_sentences
 from weakspot.report.first_answer import FirstAnswer
-from weakspot.report.model_card import ClassAccuracy, DataFacts
 from weakspot.run.halves import evaluated_splits
 from weakspot.run.ingestion import FIX
 from weakspot.run.reporting import data_facts

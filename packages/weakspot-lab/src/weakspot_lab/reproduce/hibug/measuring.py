@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from weakspot.core.arrays import ByteArray, IntArray
 from weakspot.core.dataset import Split
-from weakspot.project.refine.request import Prompt
+from weakspot.project.refine.training import Prompt
 from weakspot.testing.scenes import factors_of
 from weakspot.words.captions import with_article
 from weakspot_lab.reproduce.hibug.choosing import HIBUG, WAYS, chosen_rows

@@ -7,7 +7,7 @@ from typing import Literal
 
 from weakspot.core.dataset import Split
 from weakspot.project.collective import Family, FamilyMember
-from weakspot.project.refine.request import RefineRequest
+from weakspot.project.refine.training import RefineRequest
 from weakspot.testing.scenes import FACTORS, KINDS
 from weakspot_lab.reproduce.protocol import Context
 from weakspot_lab.reproduce.scenes.generators import RenderedPrompts

@@ -16,8 +16,15 @@ from weakspot.project.refine.refinement import (
     refine_family,
     refine_model,
 )
-from weakspot.project.refine.request import BESIDE, PLAIN, RANDOM, Images, Refinement, RefineRequest
-from weakspot.project.refine.training import Subject
+from weakspot.project.refine.training import (
+    BESIDE,
+    PLAIN,
+    RANDOM,
+    Images,
+    Refinement,
+    RefineRequest,
+    Subject,
+)
 from weakspot_lab.reproduce.protocol import Context, StepResult
 from weakspot_lab.reproduce.refine.families import (
     Factor,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from weakspot.data.charts import heat_map
-from weakspot.project.refine.request import CUTMIX, DIRECTIONS, PREDEFINED, RANDOM, REFINE
+from weakspot.project.refine.training import CUTMIX, DIRECTIONS, PREDEFINED, RANDOM, REFINE
 from weakspot_lab.charts import line_chart
 from weakspot_lab.reproduce.averages import against, average, mean_of
 from weakspot_lab.reproduce.figures import Measured

@@ -3,7 +3,7 @@
 from functools import partial
 
 from weakspot.project.refine.projects import refine_project, refine_projects
-from weakspot.project.refine.request import RefineRequest
+from weakspot.project.refine.training import RefineRequest
 from weakspot.repair.collective import FamilyType
 from weakspot_lab.reproduce.expected_files import DataSet
 from weakspot_lab.reproduce.given_models import given_generator, model_projects

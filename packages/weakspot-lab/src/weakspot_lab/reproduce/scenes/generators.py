@@ -10,7 +10,7 @@ from weakspot.core.arrays import ByteArray, FloatArray, child_seed, generator
 from weakspot.core.dataset import Split
 from weakspot.core.errors import RefusedPromptError
 from weakspot.core.roles import GeneratedImage
-from weakspot.project.refine.request import Prompt
+from weakspot.project.refine.training import Prompt
 from weakspot.testing.scenes import (
     FACTOR_NAMES,
     FACTORS,
