@@ -29,7 +29,6 @@ from weakspot.generate.adversarial import (
     AdversarialSet,
     CaptionYield,
     ClassYield,
-    SetOnModel,
     SourceCaption,
     TransferMatrix,
     class_yield,
@@ -116,11 +115,6 @@ class RawFeatures:
         raise ModelError("Raw features have no text side.", given=list(texts)[:3])
 
 
-def distance_encoder(embedder: Embedder) -> Embedder:
-    """Return an embedder as distances want it: with raw features where it gives them."""
-    return RawFeatures(embedder=embedder) if hasattr(embedder, "raw_features") else embedder
-
-
 def inception(given: str) -> Embedder:
     """Return the Inception network of a file, a folder or a timm name."""
     return InceptionEmbedder(path=given) if Path(given).exists() else InceptionEmbedder(model=given)
@@ -198,7 +192,11 @@ class SetMetrics:
             notes.append(
                 "The project's embedder cannot take new images, so distances in its space are not known."
             )
-        encoders = [distance_encoder(one) for one in (usable, network) if one is not None]
+        encoders: list[Embedder] = [
+            RawFeatures(embedder=one) if hasattr(one, "raw_features") else one
+            for one in (usable, network)
+            if one is not None
+        ]
         found = [row for encoder in encoders for row in self._in_space(encoder, split, sets)]
         notes += list(dict.fromkeys(row.warning for row in found if row.warning))
         return tuple(found), notes
@@ -787,16 +785,12 @@ def _transfer_parts(matrix: TransferMatrix | None) -> Iterator[str]:
             cell.set_name,
             text_cell(cell.model),
             share_cell(Share.of(cell.n_wrong, cell.n_images)),
-            share_cell(_top(cell)),
+            share_cell(Share.of(cell.n_wrong_of_top, cell.n_images)),
         )
         for cell in matrix.cells
     ]
     yield table(["set", "classifier", "wrong", "not among the 3 likeliest"], rows)
     yield from (paragraph(note) for note in matrix.notes)
-
-
-def _top(cell: SetOnModel) -> Share:
-    return Share.of(cell.n_wrong_of_top, cell.n_images)
 
 
 def _distance_parts(record: AdversarialSet) -> Iterator[str]:

@@ -344,7 +344,8 @@ def repair_family(
     overlaps = family.overlaps()
     own = {member.name: member.own_repair(asked.method) for member in family.members}
     sources = _sources(family, own, source)
-    repair_set = _repair_set(sources, own, source)
+    sets = [RepairSet.of(own[member.name][0], member.dataset) for member in sources]
+    repair_set = sets[0] if source is not None else pooled(sets)
     repaired = [
         _repair(member, family, sources, own[member.name], repair_set)
         for member in _told(family.members, progress)
@@ -428,13 +429,6 @@ def _sources(
             given=[own[name][1] for name in asked],
         )
     return chosen
-
-
-def _repair_set(
-    sources: Sequence[FamilyMember], own: dict[str, OwnRepair], source: str | None
-) -> RepairSet:
-    sets = [RepairSet.of(own[member.name][0], member.dataset) for member in sources]
-    return sets[0] if source is not None else pooled(sets)
 
 
 def _repair(

@@ -199,13 +199,10 @@ def _on_model(one: SlicePredictions, model: str) -> SliceOnModel:
         interval_inside=_interval(failures_inside, effective_number(groups, inside), n_inside),
         interval_outside=_interval(failures_outside, effective_number(groups, ~inside), n_outside),
         p_value=group_p(inside, failed, groups),
-        n_units=None if groups is None else min(_n_units(groups, inside)),
+        n_units=None
+        if groups is None
+        else min(count_groups(groups, inside), count_groups(groups, ~inside)),
     )
-
-
-def _n_units(groups: IntArray, inside: BoolArray) -> tuple[int, int]:
-    """Return how many groups are inside and outside."""
-    return count_groups(groups, inside), count_groups(groups, ~inside)
 
 
 def _interval(failures: int, effective: float, n_samples: int) -> Interval:
@@ -574,7 +571,9 @@ def compare_projects(
         if not model.confirmed
     ]
     ledgers = {
-        (owner.name, model.name): owner.ledger_about(model, alpha)
+        (owner.name, model.name): replace(
+            ledger_at(owner.project.store, model.asked, owner.project.settings), alpha=alpha
+        )
         for owner in models
         if owner.confirmed
         for model in models
@@ -624,11 +623,6 @@ class _Model:
     def asked(self) -> AskedData:
         """Return the evaluation samples with this classifier's predictions."""
         return AskedData.of(self.samples.dataset, used_rows(self.samples, self.project.settings))
-
-    def ledger_about(self, model: "_Model", alpha: float) -> Ledger:
-        """Return what this project's samples were asked about a classifier."""
-        own = ledger_at(self.project.store, model.asked, self.project.settings)
-        return replace(own, alpha=alpha)
 
     def failed(self, sample_ids: Sequence[str]) -> BoolArray:
         rows = np.array([self.row_of[one] for one in sample_ids], dtype=np.int64)

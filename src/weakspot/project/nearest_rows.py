@@ -593,7 +593,7 @@ def _make(
             stream.write(codes.data)
             shards.release(piece)
             progress(piece.stop)
-        tail = np.concatenate([factors, _rounded_up(slack)]).tobytes()
+        tail = np.concatenate([factors, np.nextafter(slack, np.float32(np.inf))]).tobytes()
         stream.write(tail)
         stream.flush()
         codes = np.memmap(
@@ -612,10 +612,6 @@ def _write_head(stream: BinaryIO, facts: dict[str, object], codes: list[int], ta
     stream.write(
         json.dumps({**facts, "codes": codes, "tail": tail}).encode().ljust(HEAD_BYTES, b"\0")
     )
-
-
-def _rounded_up(slack: FloatArray) -> FloatArray:
-    return np.nextafter(slack, np.float32(np.inf))
 
 
 def _check(codes: AnyArray) -> list[int]:

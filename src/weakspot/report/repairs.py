@@ -16,7 +16,6 @@ from weakspot.core.repairs import (
     LabellingRequest,
     RepairArm,
     RepairResult,
-    SliceAfter,
     SliceNeed,
     SliceStatus,
 )
@@ -109,13 +108,6 @@ def movement(change: GroupChange) -> str:
     )
 
 
-def repair_sentence(change: GroupChange) -> str:
-    return (
-        f"Accuracy on {quoted(change.group)} {movement(change)}: {change.right_before} of {count(change.n_samples, 'sample')} "
-        f"right before, {change.right_after} after ({interval(change.interval_after)})"
-    )
-
-
 def rival_words(
     arm: str, rival: GroupChange, repaired: GroupChange, overall: GroupChange | None
 ) -> str:
@@ -129,13 +121,6 @@ def rival_words(
     if rival.right_after >= repaired.right_after:
         return f"; the baseline “{arm_name(arm)}” came as far or farther: {reached}"
     return f"; the best baseline there, “{arm_name(arm)}”, reached {reached}"
-
-
-def overall_sentence(change: GroupChange) -> str:
-    return (
-        f"Overall accuracy, on {count(change.n_samples, 'sample')}, {movement(change)}; "
-        f"{change.gained:,} gained, {change.lost:,} lost."
-    )
 
 
 def spread_sentence(spread: Spread) -> str:
@@ -255,17 +240,17 @@ def aftermath_sentences(aftermath: Aftermath) -> Iterator[str]:
     tested = f", {count(aftermath.n_tested, 'slice')} tested" if aftermath.n_tested else ""
     yield f"Failures were looked for again after the repair, in the same way (on {aftermath.measured_on.name}{tested})."
     for status, words in STATUS_WORDS.items():
-        chosen = [one for one in aftermath.slices if one.status is status]
-        if chosen:
-            yield f"{words.capitalize()}: {', '.join(map(_after_words, chosen))}."
+        after = [
+            f"“{one.title}” ({one.failures_before} failures before, {one.failures_after} after, of {one.n_members} members)"
+            for one in aftermath.slices
+            if one.status is status
+        ]
+        if after:
+            yield f"{words.capitalize()}: {', '.join(after)}."
     if not any(one.status is SliceStatus.NEW for one in aftermath.slices):
         yield "No new slice was confirmed."
     if aftermath.note:
         yield aftermath.note
-
-
-def _after_words(one: SliceAfter) -> str:
-    return f"“{one.title}” ({one.failures_before} failures before, {one.failures_after} after, of {one.n_members} members)"
 
 
 def calibration_sentence(arm: RepairArm) -> str:
@@ -473,7 +458,10 @@ def repair_sentences(result: RepairResult) -> Iterator[str]:
             yield _slice_sentence(change, [arm for arm in arms[1:] if not arm.is_reference])
     overall = arms[0].change_of(GroupKind.OVERALL)
     if overall is not None and overall.n_samples:
-        yield overall_sentence(overall)
+        yield (
+            f"Overall accuracy, on {count(overall.n_samples, 'sample')}, {movement(overall)}; "
+            f"{overall.gained:,} gained, {overall.lost:,} lost."
+        )
     if arms[0].spread is not None:
         yield spread_sentence(arms[0].spread)
     if arms[0].given is not None:
@@ -497,7 +485,10 @@ def _slice_sentence(change: GroupChange, baselines: Sequence[RepairArm]) -> str:
         if best is None
         else rival_words(best[0].arm, best[1], change, best[0].change_of(GroupKind.OVERALL))
     )
-    return f"{repair_sentence(change)}{rival}."
+    return (
+        f"Accuracy on {quoted(change.group)} {movement(change)}: {change.right_before} of {count(change.n_samples, 'sample')} "
+        f"right before, {change.right_after} after ({interval(change.interval_after)}){rival}."
+    )
 
 
 def _rows(arms: Sequence[RepairArm]) -> tuple[tuple[RepairRow, ...], int]:

@@ -243,7 +243,7 @@ def verify_slices(
     min_gap = getattr(verifier, "min_gap", 0.0)
     entered = (
         [
-            [_over_folds(entry, part) for entry in fold]
+            [entry.model_copy(update={"q_value": min(1.0, entry.q_value / part)}) for entry in fold]
             for fold, part in zip(measured, parts, strict=True)
         ]
         if asking is None
@@ -316,7 +316,3 @@ def _explain(
     }
     seen = samples.only(used_rows(samples, settings))
     return with_elsewhere(slices, checked, others, criterion, seen=seen)
-
-
-def _over_folds(entry: Evidence, part: float) -> Evidence:
-    return entry.model_copy(update={"q_value": min(1.0, entry.q_value / part)})

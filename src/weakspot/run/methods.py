@@ -391,14 +391,15 @@ def judge_blind_slices(
     q_values = dict(zip(known, adjusted.tolist(), strict=True))
     mean = sum(weights) / max(len(weights), 1)
     return tuple(
-        _judge(entry, known.get(_id_of_rule(found)), q_values, mean, verifier)
+        _judge(
+            entry,
+            known.get(found.model_copy(update={"fold": 0}).slice_id),
+            q_values,
+            mean,
+            verifier,
+        )
         for found, entry in zip(slices, measured, strict=True)
     )
-
-
-def _id_of_rule(found: FailureSlice) -> str:
-    """Return the id of a slice whatever else found the same rule."""
-    return found.model_copy(update={"fold": 0}).slice_id
 
 
 def _judge(

@@ -118,12 +118,13 @@ class Preparation:
         dataset = classified.dataset
         found = {CLIP: joint, FEATURES: classified.own}
         spaces = {name: space for name, space in found.items() if space is not None}
+        training = dataset.rows_of(Split.TRAIN)
         samples = SampleSet(
             dataset=dataset,
             rows=np.arange(len(dataset)),
             spaces=spaces,
             name="all samples",
-            reference_rows=_reference_rows(dataset),
+            reference_rows=training if len(training) else None,
         )
         samples = self._with_groups(samples)
         samples, assistants = assistants_for(
@@ -301,8 +302,3 @@ class Preparation:
         return {"samples": self.store.tables_key()} | {
             name: one for name, one in ids.items() if one
         }
-
-
-def _reference_rows(dataset: Dataset) -> np.ndarray[tuple[int], np.dtype[np.int64]] | None:
-    training = dataset.rows_of(Split.TRAIN)
-    return training if len(training) else None

@@ -285,11 +285,6 @@ class ProjectImages:
             )
 
 
-def measured_ids(prepared: Prepared) -> frozenset[str]:
-    dataset = prepared.samples.dataset
-    return frozenset(dataset.sample_ids(dataset.rows_of(Split.VALIDATION, Split.TEST)))
-
-
 MAX_SHOWN = 6
 
 
@@ -450,7 +445,10 @@ def _store(
             member.name: ClassifierFeatures(member.bench.prepared, project.store.generated)
             for project, member in zip(projects, members, strict=True)
         }
-        measured = frozenset().union(*[measured_ids(member.bench.prepared) for member in members])
+        datasets = [member.bench.prepared.samples.dataset for member in members]
+        measured = frozenset[str]().union(
+            *[one.sample_ids(one.rows_of(Split.VALIDATION, Split.TEST)) for one in datasets]
+        )
         images = ProjectImages(service, image_generator, first.settings, models, measured)
         try:
             yield images
@@ -593,10 +591,6 @@ def share_text(share: Share) -> str:
     return f"{100 * share.value:.0f} % ({low:.0f}–{high:.0f}) {share.count}/{share.total}"
 
 
-def arm_cells(arm: RefinedArm) -> list[str]:
-    return [share_text(getattr(arm, field)) for _, field in COLUMNS]
-
-
 def text_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     lines = [list(titles), *[list(row) for row in rows]]
     widths = [max(len(line[place]) for line in lines) for place in range(len(titles))]
@@ -614,7 +608,10 @@ def markdown_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list
 
 
 def arm_rows(refinement: Refinement) -> list[list[str]]:
-    return [[arm.arm, str(arm.n_images), *arm_cells(arm)] for arm in refinement.arms]
+    return [
+        [arm.arm, str(arm.n_images), *(share_text(getattr(arm, field)) for _, field in COLUMNS)]
+        for arm in refinement.arms
+    ]
 
 
 def arm_titles() -> list[str]:

@@ -140,10 +140,12 @@ def check_splits(
     """
     counted = ", ".join(f"{number:,} {name}" for name, number in per_split.items() if number)
     if n_dealt:
+        total = sum(per_split.values())
+        which = f"All {total:,}" if n_dealt == total else f"{n_dealt:,} of {total:,}"
         return PreflightCheck(
             check=CHECK,
             state=CheckState.NOTICE,
-            sentence=f"{_which(n_dealt, per_split)} no split and were dealt out at random ({counted}): "
+            sentence=f"{which} samples name no split and were dealt out at random ({counted}): "
             "train need not be what the classifier was trained on, and it may have been trained on the rest.",
             fix="Name the splits (folders train and val, or a column). If the classifier saw none of these images, write under [data]:",
             settings_line=f'default_split = "{Split.VALIDATION.value}"',
@@ -167,15 +169,6 @@ def check_splits(
             short="no training samples",
         )
     return fine(CHECK, f"Splits as the data name them: {counted}.")
-
-
-def _which(n_dealt: int, per_split: Mapping[str, int]) -> str:
-    total = sum(per_split.values())
-    return (
-        f"All {total:,} samples name"
-        if n_dealt == total
-        else f"{n_dealt:,} of {total:,} samples name"
-    )
 
 
 def refuse_without_evaluation(look: SourceLook, *, configured: Sequence[str], where: str) -> None:
