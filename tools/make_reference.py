@@ -57,7 +57,7 @@ def command_page() -> str:
 
 
 OPTION_HEAD = ["| option | meaning | default |", "|---|---|---|"]
-MIN_COMMANDS = 4
+MIN_COMMANDS = 2
 """An option that is the same in so many commands is explained once."""
 
 
@@ -132,13 +132,14 @@ GUIDES = {
 }
 METHODS = ("discoverers", "describers", "verifiers", "repairers")
 """Roles whose parameters are explained; those of models are in the guides of their roles."""
-MIN_METHODS = 3
+MIN_METHODS = 2
 """A parameter that is the same in so many methods of a role is explained once."""
 METHOD_HEAD = """# Methods
 
 Made by `tools/make_reference.py` from the classes; do not edit. Every registered part, by role. The parameters of a method are the
 fields of its class: give them in `weakspot.toml` under the stage's `parameters`. [Methods and their
-papers](../explanation/methods.md) says what was taken from each paper and where ours departs from it.
+papers](../explanation/methods.md) says what was taken from each paper and where ours departs from it. In lists of parameters
+brackets hold the default, and what must be given is bold.
 """
 _SECTION = re.compile(r"\n(?:Args|Raises|Returns):\n|\n>>> ")
 
@@ -151,6 +152,7 @@ def method_page() -> str:
 def method_rows(package: str = OWN_DISTRIBUTION) -> str:
     """Return all parts that a package has registered, role by role: what each does, then what its parameters mean."""
     lines = []
+    papers: dict[str, str] = {}
     for role in ROLES:
         classes = {
             name: part_class(role, name)
@@ -166,7 +168,13 @@ def method_rows(package: str = OWN_DISTRIBUTION) -> str:
                 if role in GUIDES
                 else []
             )
-            rows = [part_row(name, part) for name, part in classes.items()]
+            rows = []
+            for name, part in classes.items():
+                paper, row = paper_of(part), part_row(name, part)
+                first = papers.setdefault(paper, name)
+                if paper and first != name:
+                    row = row.replace(paper, f"Paper: that of `{first}`.")
+                rows.append(row)
             if role in METHODS:
                 rows = [row.rsplit(" | ", maxsplit=1)[0] + " |" for row in rows]
             head = ["name", "what it does", *([] if role in METHODS else ["parameters (default)"])]
@@ -185,7 +193,9 @@ def part_row(name: str, part: object) -> str:
     paper = paper_of(part)
     what = f"{summary_of(part)} {paper}".strip().replace("|", "\\|")
     shown = [
-        f"`{one.name}`" if one.default is one.empty else f"`{one.name}` ({_shown(one.default)})"
+        f"**`{one.name}`**"
+        if one.default is one.empty
+        else f"`{one.name}` ({_shown(one.default)})".removesuffix(" (none)")
         for one in inspect.signature(part).parameters.values()
         if one.kind is not one.VAR_KEYWORD and one.name != "kind"
     ]

@@ -1,11 +1,13 @@
 import csv
 import io
+from dataclasses import replace
 
 import pytest
 
 from weakspot_lab.reproduce.figures import ComparedFigure, Measured, PaperFigure
+from weakspot_lab.reproduce.protocol import PaperTable
 from weakspot_lab.reproduce.running import run_protocol
-from weakspot_lab.reproduce.writing import Reproduction, figure_table
+from weakspot_lab.reproduce.writing import MAX_ROWS, Reproduction, figure_table
 
 
 def test_markdown__every_table_says_stand_in(toy_request, make_protocol):
@@ -44,3 +46,14 @@ def test_figure_table__cells_stay_cells():
     assert figure_table([one]).splitlines()[2] == (
         r"| Fig. 1 | a \| b | shown only | 0.50 (0.25 to 0.75) |  | so |"
     )
+
+
+def test_tables__a_long_one_is_a_file_of_its_own(toy_request, make_protocol):
+    rows = tuple((f"model | {number}", number / 2) for number in range(MAX_ROWS + 1))
+    table = PaperTable(title="Table 4: all models", header=("model", "held-out"), rows=rows)
+    protocol = make_protocol([])
+    outcome = replace(protocol.outcome, tables=lambda _results: (table,))
+    run_protocol(replace(protocol, outcome=outcome), toy_request)
+    assert "25 rows: [table-4.csv](table-4.csv)." in (toy_request.out / "tables.md").read_text()
+    written = csv.reader(io.StringIO((toy_request.out / "table-4.csv").read_text()))
+    assert [*written][-1] == ["model | 24", "12.0"]

@@ -4,7 +4,7 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from string import ascii_lowercase
 
@@ -38,6 +38,8 @@ COLUMNS = (
     "why",
     "data",
 )
+MAX_ROWS = 24
+"""A table of the paper's own form with more rows is written as CSV instead of Markdown."""
 _REASON = re.compile(r", because ([^;]+?)(?=;|\.$)")
 
 
@@ -120,6 +122,7 @@ def write_reproduction(
         TABLES: markdown(found),
         FIGURES: figures_csv(found),
         RESULTS: found.model_dump_json(indent=1) + "\n",
+        **{_csv_name(one): table_csv(one) for one in found.tables if _is_long(one)},
         **plots,
     }
     try:
@@ -193,7 +196,10 @@ def figure_table(figures: Sequence[ComparedFigure]) -> str:
 
 
 def table_markdown(table: PaperTable) -> str:
-    """Return one table of the paper's own form."""
+    """Return one table of the paper's own form; a long one has a file of its own."""
+    if _is_long(table):
+        name = _csv_name(table)
+        return "\n\n".join(filter(None, [f"{len(table.rows)} rows: [{name}]({name}).", table.note]))
     lines = [
         f"| {' | '.join(map(plain, table.header))} |",
         f"|---|{'---:|' * (len(table.header) - 1)}",
@@ -202,26 +208,37 @@ def table_markdown(table: PaperTable) -> str:
     return "\n".join([*lines, *(["", table.note] if table.note else [])])
 
 
+def table_csv(table: PaperTable) -> str:
+    """Return a table of the paper's own form as CSV, with figures as Markdown shows them."""
+    rows = [[one if isinstance(one, str) else _cell(one) for one in row] for row in table.rows]
+    return _csv([table.header, *rows])
+
+
+def _is_long(table: PaperTable) -> bool:
+    return len(table.rows) > MAX_ROWS
+
+
+def _csv_name(table: PaperTable) -> str:
+    title = table.title.split(":")[0]
+    return f"{re.sub('[^a-z0-9]+', '-', title.lower()).strip('-')}.csv"
+
+
+def _csv(rows: Iterable[Sequence[str]]) -> str:
+    stream = io.StringIO()
+    csv.writer(stream, lineterminator="\n").writerows(rows)
+    return stream.getvalue()
+
+
 def figures_csv(found: Reproduction) -> str:
     """Return the figures as CSV."""
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    rows: list[Sequence[str]] = [COLUMNS]
     for one in found.figures:
         figure, measured = one.figure, one.measured
         numbers = (figure.value, measured.value, measured.low, measured.high, one.difference)
-        writer.writerow(
-            [
-                figure.where,
-                figure.what,
-                figure.unit,
-                *("" if number is None else f"{number:.6g}" for number in numbers),
-                one.effect,
-                one.why,
-                found.mark,
-            ]
-        )
-    return stream.getvalue()
+        shown_numbers = ("" if number is None else f"{number:.6g}" for number in numbers)
+        name = (figure.where, figure.what, figure.unit)
+        rows.append((*name, *shown_numbers, one.effect, one.why, found.mark))
+    return _csv(rows)
 
 
 def plain(text: str) -> str:
