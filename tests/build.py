@@ -105,6 +105,20 @@ def trained(features, targets, weights=1.0, *, trainer=None, is_multi_label=Fals
     )
 
 
+def planted_sampler(world, kind=None, **parts):
+    """Make a sampler of small images of a planted world that keeps everything in memory; parts take the place of planted ones."""
+    from weakspot.generate.search.memory_sampler import MemorySampler
+    from weakspot.testing import fakes
+
+    planted = {
+        "generator": fakes.PlantedImageGenerator(side=32),
+        "classifier": fakes.planted_classifier(world),
+        "embedder": fakes.PlantedEmbedder(),
+        "captioner": fakes.PlantedCaptioner(),
+    }
+    return (kind or MemorySampler)(**(planted | parts))
+
+
 def slice_name(
     contrast: str, *, phrase: str = "", score: float = 1.0, describer="hand", **more
 ) -> SliceName:

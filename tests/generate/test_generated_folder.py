@@ -20,6 +20,14 @@ from weakspot.testing.scenes import read_marker
 GENERATOR = part_class("image_generators", "planted")()
 
 
+PROMPTS = {"disc": ["a green disc"], "star": ["a star"]}
+DISC = {"disc": ["a disc"]}
+
+
+def _made(folder, prompts=PROMPTS, *, generator=GENERATOR, n_each=2, seed=1, **more):
+    return generated_samples(generator, prompts, folder, n_each=n_each, seed=seed, **more)
+
+
 def _rows(folder):
     with (folder / "metadata.csv").open(newline="") as file:
         return list(csv.DictReader(file))
@@ -30,7 +38,7 @@ def test_generated_samples__images_show_what_prompts_say(tmp_path):
         "disc": ["A photo of a green disc", "A photo of a disc"],
         "star": ["A photo of a dark star"],
     }
-    folder = generated_samples(GENERATOR, prompts, tmp_path / "new" / "images", n_each=3, seed=1)
+    folder = _made(tmp_path / "new" / "images", prompts, n_each=3)
     rows = _rows(folder)
     assert [(row["label"], row["prompt"]) for row in rows] == [
         *[("disc", "A photo of a green disc")] * 3, *[("disc", "A photo of a disc")] * 3, *[("star", "A photo of a dark star")] * 3,
@@ -44,12 +52,9 @@ def test_generated_samples__images_show_what_prompts_say(tmp_path):
 
 def test_generated_samples__the_seed_decides(tmp_path):
     def images(name, seed):
-        folder = generated_samples(
-            GENERATOR, {"disc": ["a disc"]}, tmp_path / name, n_each=4, seed=seed
-        )
-        return [(folder / row["image"]).read_bytes() for row in _rows(folder)], [
-            row["seed"] for row in _rows(folder)
-        ]
+        folder = _made(tmp_path / name, DISC, n_each=4, seed=seed)
+        rows = _rows(folder)
+        return [(folder / row["image"]).read_bytes() for row in rows], [row["seed"] for row in rows]
 
     assert images("a", 1) == images("b", 1)
     assert images("c", 2)[1] != images("d", 3)[1]
@@ -57,25 +62,23 @@ def test_generated_samples__the_seed_decides(tmp_path):
 
 
 def test_generated_samples__odd_class_names_stay_inside_the_folder(tmp_path):
-    folder = generated_samples(
-        GENERATOR, {"../disc": ["a disc"], "a/b": ["a star"]}, tmp_path / "odd", n_each=1, seed=1
-    )
-    assert [row["label"] for row in _rows(folder)] == ["../disc", "a/b"]
-    assert all(
-        (folder / row["image"]).resolve().is_relative_to(folder.resolve()) for row in _rows(folder)
-    )
+    folder = _made(tmp_path / "odd", {"../disc": ["a disc"], "a/b": ["a star"]}, n_each=1)
+    rows = _rows(folder)
+    assert [row["label"] for row in rows] == ["../disc", "a/b"]
+    places = [(folder / row["image"]).resolve() for row in rows]
+    assert all(place.is_relative_to(folder.resolve()) for place in places)
 
 
 def test_generated_samples__bad_requests(tmp_path):
-    for prompts, n_each in (({}, 1), ({"disc": []}, 1), ({"disc": ["a disc"]}, 0)):
+    for prompts, n_each in (({}, 1), ({"disc": []}, 1), (DISC, 0)):
         with pytest.raises(ConfigError, match="no image to generate"):
-            generated_samples(GENERATOR, prompts, tmp_path / "none", n_each=n_each, seed=1)
-    generated_samples(GENERATOR, {"disc": ["a disc"]}, tmp_path / "once", n_each=1, seed=1)
+            _made(tmp_path / "none", prompts, n_each=n_each)
+    _made(tmp_path / "once", DISC)
     with pytest.raises(ConfigError, match="already"):
-        generated_samples(GENERATOR, {"disc": ["a disc"]}, tmp_path / "once", n_each=1, seed=2)
+        _made(tmp_path / "once", DISC, seed=2)
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigError, match="cannot be written"):
-        generated_samples(GENERATOR, {"disc": ["a disc"]}, tmp_path / "file", n_each=1, seed=1)
+        _made(tmp_path / "file", DISC)
 
 
 @dataclass
@@ -98,12 +101,11 @@ class Faulty:
         return made
 
 
-PROMPTS = {"disc": ["a green disc"], "star": ["a star"]}
 BLACK = Image.new("RGB", (64, 64))
 
 
 def test_generated_samples__the_table_says_where_images_come_from(tmp_path):
-    folder = generated_samples(GENERATOR, PROMPTS, tmp_path / "told", n_each=2, seed=1)
+    folder = _made(tmp_path / "told")
     rows = _rows(folder)
     assert {row["synthetic"] for row in rows} == {"true"}
     for row in rows:
@@ -119,9 +121,7 @@ def test_generated_samples__the_table_says_where_images_come_from(tmp_path):
 
 def test_generated_samples__rejected_images_are_listed_with_why(tmp_path):
     generator = Faulty({1: BLACK, 3: RuntimeError("boom")})
-    folder = generated_samples(
-        generator, PROMPTS, tmp_path / "some", n_each=3, seed=1, batch_size=1
-    )
+    folder = _made(tmp_path / "some", generator=generator, n_each=3, batch_size=1)
     assert [row["label"] for row in _rows(folder)] == ["disc", "disc", "star", "star"]
     with (folder / "rejected.csv").open(newline="") as file:
         rejected = list(csv.DictReader(file))
@@ -134,11 +134,9 @@ def test_generated_samples__rejected_images_are_listed_with_why(tmp_path):
 
 
 def test_generated_samples__nothing_passes(tmp_path):
-    generator = Faulty(dict.fromkeys(range(4), BLACK))
-    with pytest.raises(
-        NotEnoughDataError, match=r"Not one of 4 images passes the quality check: 4 black"
-    ):
-        generated_samples(generator, PROMPTS, tmp_path / "none", n_each=2, seed=1)
+    words = "Not one of 4 images passes the quality check: 4 black"
+    with pytest.raises(NotEnoughDataError, match=words):
+        _made(tmp_path / "none", generator=Faulty(dict.fromkeys(range(4), BLACK)))
 
 
 @pytest.mark.parametrize(
@@ -146,16 +144,16 @@ def test_generated_samples__nothing_passes(tmp_path):
 )
 def test_generated_samples__an_unfinished_set_is_continued(tmp_path, interruption):
     generator = Faulty({5: interruption, 7: BLACK})
-    asked = {"n_each": 5, "seed": 1, "batch_size": 2}
+    asked = {"n_each": 5, "batch_size": 2}
     with pytest.raises(type(interruption)):
-        generated_samples(generator, PROMPTS, tmp_path / "cut", **asked)
+        _made(tmp_path / "cut", generator=generator, **asked)
     assert not (tmp_path / "cut" / "metadata.csv").exists()
     with pytest.raises(DataError, match="holds no images"):
         list(GeneratedFolder(location=str(tmp_path / "cut")).read())
     again = Faulty({3: BLACK})
-    folder = generated_samples(again, PROMPTS, tmp_path / "cut", **asked)
+    folder = _made(tmp_path / "cut", generator=again, **asked)
     assert again.n_generated == 6
-    whole = generated_samples(Faulty({7: BLACK}), PROMPTS, tmp_path / "whole", **asked)
+    whole = _made(tmp_path / "whole", generator=Faulty({7: BLACK}), **asked)
     contents = [
         {
             str(path.relative_to(place)): path.read_bytes()
@@ -170,28 +168,17 @@ def test_generated_samples__an_unfinished_set_is_continued(tmp_path, interruptio
 
 def test_generated_samples__an_unfinished_set_of_others_is_refused(tmp_path):
     with pytest.raises(KeyboardInterrupt):
-        generated_samples(
-            Faulty({2: KeyboardInterrupt()}), PROMPTS, tmp_path / "cut", n_each=2, seed=1
-        )
-    for generator, prompts, n_each, seed in (
-        (GENERATOR, PROMPTS, 2, 1), (Faulty({}), {"disc": ["a disc"]}, 2, 1),
-        (Faulty({}), PROMPTS, 3, 1), (Faulty({}), PROMPTS, 2, 2),
-    ):  # fmt: skip
+        _made(tmp_path / "cut", generator=Faulty({2: KeyboardInterrupt()}))
+    same = {"generator": Faulty({})}
+    for other in ({"generator": GENERATOR}, {"prompts": DISC}, {"n_each": 3}, {"seed": 2}):
         with pytest.raises(ConfigError, match=r"already, of another set"):
-            generated_samples(generator, prompts, tmp_path / "cut", n_each=n_each, seed=seed)
-    assert (
-        len(_rows(generated_samples(Faulty({}), PROMPTS, tmp_path / "cut", n_each=2, seed=1))) == 4
-    )
+            _made(tmp_path / "cut", **(same | other))
+    assert len(_rows(_made(tmp_path / "cut", **same))) == 4
 
 
 def test_read_drawn__kept_and_rejected(tmp_path):
-    folder = generated_samples(
-        Faulty({1: BLACK, 2: GENERATOR.generate(["a star"], seeds=[7])[0].image}),
-        PROMPTS,
-        tmp_path / "some",
-        n_each=3,
-        seed=1,
-    )
+    star = GENERATOR.generate(["a star"], seeds=[7])[0].image
+    folder = _made(tmp_path / "some", generator=Faulty({1: BLACK, 2: star}), n_each=3)
     found = read_generated(folder)
     assert [(one.request.class_name, one.is_kept, one.rejected_by) for one in found] == [
         *[("disc", True, "")] * 2, *[("star", True, "")] * 3, ("disc", False, "black"),
@@ -210,12 +197,11 @@ def test_read_drawn__no_such_table(tmp_path, table):
 
 
 def test_generated_samples__killed_after_the_table_was_written__same_call_ends_well(tmp_path):
-    first = Faulty({})
-    folder = generated_samples(first, PROMPTS, tmp_path / "done", n_each=2, seed=1)
+    folder = _made(tmp_path / "done", generator=Faulty({}))
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
     (folder / UNFINISHED).mkdir()
     again = Faulty({})
-    assert generated_samples(again, PROMPTS, tmp_path / "done", n_each=2, seed=1) == folder
+    assert _made(tmp_path / "done", generator=again) == folder
     assert again.n_generated == 0
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()} == before
     assert not (folder / UNFINISHED).exists()

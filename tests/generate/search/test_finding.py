@@ -1,11 +1,12 @@
 """The whole search on planted worlds."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 from PIL import Image
+from tests.build import planted_sampler
 
 from weakspot.core.arrays import FloatArray
 from weakspot.core.errors import DataError, ModelError, NotEnoughDataError, RefusedPromptError
@@ -25,12 +26,10 @@ from weakspot.testing.fakes import (
     PlantedCaptioner,
     PlantedEmbedder,
     PlantedImageGenerator,
-    planted_classifier,
 )
 from weakspot.testing.planted import PlantedWorld
 from weakspot.testing.scenes import read_marker
 
-Build = Callable[..., MemorySampler]
 DISC = CaptionSearch(class_name="disc")
 
 
@@ -122,13 +121,7 @@ class RepeatingSampler(MemorySampler):
 @pytest.fixture(scope="module")
 def found(green_discs: PlantedWorld) -> ClassSearch:
     """Return what a search finds with the planted captioner."""
-    sampler = MemorySampler(
-        generator=PlantedImageGenerator(side=32),
-        classifier=planted_classifier(green_discs),
-        embedder=PlantedEmbedder(),
-        captioner=PlantedCaptioner(),
-    )
-    return search_failures(sampler, DISC)
+    return search_failures(planted_sampler(green_discs), DISC)
 
 
 def test_search_failures__finds_the_planted_caption_and_nothing_else(found: ClassSearch) -> None:
@@ -151,9 +144,9 @@ def test_search_failures__tells_everything_it_drew(found: ClassSearch) -> None:
 
 
 def test_search_failures__the_same_seed_gives_the_same_result_and_a_second_search_draws_nothing(
-    found: ClassSearch, green_discs: PlantedWorld, sampler_of: Build
+    found: ClassSearch, green_discs: PlantedWorld
 ) -> None:
-    sampler = sampler_of(green_discs, PlantedCaptioner())
+    sampler = planted_sampler(green_discs)
     assert search_failures(sampler, DISC) == found
     n_generated = sampler.n_generated
     assert n_generated == found.n_images
@@ -161,37 +154,31 @@ def test_search_failures__the_same_seed_gives_the_same_result_and_a_second_searc
     assert sampler.n_generated == n_generated
 
 
-def test_search_failures__drops_adjectives_that_do_not_matter(
-    green_discs: PlantedWorld, sampler_of: Build
-) -> None:
-    result = search_failures(sampler_of(green_discs, PhraseCaptioner()), DISC)
+def test_search_failures__drops_adjectives_that_do_not_matter(green_discs: PlantedWorld) -> None:
+    result = search_failures(planted_sampler(green_discs, captioner=PhraseCaptioner()), DISC)
     assert "it is a green disc." in [finding.trial.caption for finding in result.findings]
     assert result.findings[0].is_shortened
     assert "adjective" in {trial.step for trial in result.trials}
 
 
-def test_search_failures__works_with_words_and_says_so(
-    green_discs: PlantedWorld, sampler_of: Build
-) -> None:
-    result = search_failures(sampler_of(green_discs, None), DISC)
+def test_search_failures__works_with_words_and_says_so(green_discs: PlantedWorld) -> None:
+    result = search_failures(planted_sampler(green_discs, captioner=None), DISC)
     assert ["green" in finding.trial.caption for finding in result.findings] == [True]
     assert result.caption_source == ASSEMBLED
     assert any(ASSEMBLED in note for note in result.notes)
 
 
-def test_search_failures__finds_nothing_where_nothing_is_wrong(
-    nothing_wrong: PlantedWorld, sampler_of: Build
-) -> None:
-    result = search_failures(sampler_of(nothing_wrong, PlantedCaptioner()), DISC)
+def test_search_failures__finds_nothing_where_nothing_is_wrong(nothing_wrong: PlantedWorld) -> None:
+    result = search_failures(planted_sampler(nothing_wrong), DISC)
     assert result.trials
     assert result.findings == ()
 
 
 def test_search_failures__measures_own_captions_first_and_explains_failures_with_them(
-    green_discs: PlantedWorld, sampler_of: Build
+    green_discs: PlantedWorld,
 ) -> None:
     request = replace(DISC, own_captions=("It is green!", "it is on a brick wall", " "))
-    result = search_failures(sampler_of(green_discs, PlantedCaptioner()), request)
+    result = search_failures(planted_sampler(green_discs), request)
     assert [(trial.step, trial.caption, trial.is_proven) for trial in result.trials[:2]] == [
         ("user", "it is green.", True), ("user", "it is on a brick wall.", False)
     ]  # fmt: skip
@@ -199,7 +186,7 @@ def test_search_failures__measures_own_captions_first_and_explains_failures_with
 
 
 def test_search_failures__counts_only_failures_towards_a_target(
-    nothing_wrong: PlantedWorld, sampler_of: Build
+    nothing_wrong: PlantedWorld,
 ) -> None:
     request = replace(
         DISC,
@@ -207,7 +194,7 @@ def test_search_failures__counts_only_failures_towards_a_target(
         enough_failures=4,
         settings=SearchSettings(most_baseline=64, budget=200),
     )
-    result = search_failures(sampler_of(nothing_wrong, PlantedCaptioner()), request)
+    result = search_failures(planted_sampler(nothing_wrong), request)
     assert result.baseline.failures == result.baseline.wrong_labels.get("square", 0)
     assert result.baseline.all_failures == sum(result.baseline.wrong_labels.values())
     assert {cluster.predicted for cluster in result.clusters} <= {"square"}
@@ -215,10 +202,9 @@ def test_search_failures__counts_only_failures_towards_a_target(
 
 
 def test_search_failures__a_caption_that_cannot_be_drawn_is_noted(
-    green_discs: PlantedWorld, sampler_of: Build
+    green_discs: PlantedWorld,
 ) -> None:
-    sampler = sampler_of(green_discs, PlantedCaptioner())
-    sampler.generator = ShyGenerator(refused="it is green")
+    sampler = planted_sampler(green_discs, generator=ShyGenerator(refused="it is green"))
     result = search_failures(sampler, DISC)
     assert not any("green" in finding.trial.caption for finding in result.findings)
     assert any("cannot generate" in note and "it is green" in note for note in result.notes)
@@ -227,53 +213,38 @@ def test_search_failures__a_caption_that_cannot_be_drawn_is_noted(
 def test_search_failures__a_caption_that_cannot_be_drawn_whole_is_tried_in_parts(
     green_discs: PlantedWorld,
 ) -> None:
-    sampler = MemorySampler(
-        generator=ShyGenerator(refused="green. it"),
-        classifier=planted_classifier(green_discs),
-        embedder=TextlessEmbedder(),
-        captioner=TwiceCaptioner(),
-    )
+    parts = {"embedder": TextlessEmbedder(), "captioner": TwiceCaptioner()}
+    sampler = planted_sampler(green_discs, generator=ShyGenerator(refused="green. it"), **parts)
     result = search_failures(sampler, replace(DISC, settings=SearchSettings(most_clusters=1)))
     assert result.trials[0].stopped_because is StoppedBecause.REFUSED
     assert {finding.trial.caption for finding in result.findings} == {"it is green."}
 
 
 def test_search_failures__a_class_that_cannot_be_drawn_is_an_error(
-    green_discs: PlantedWorld, sampler_of: Build
+    green_discs: PlantedWorld,
 ) -> None:
-    sampler = sampler_of(green_discs, PlantedCaptioner())
-    sampler.generator = ShyGenerator(refused="disc")
+    sampler = planted_sampler(green_discs, generator=ShyGenerator(refused="disc"))
     with pytest.raises(RefusedPromptError, match="baseline prompt"):
         search_failures(sampler, DISC)
-    empty = EmptySampler(
-        generator=sampler.generator, classifier=sampler.classifier, embedder=sampler.embedder
-    )
     with pytest.raises(NotEnoughDataError, match="passed the quality check"):
-        search_failures(empty, DISC)
+        search_failures(planted_sampler(green_discs, EmptySampler), DISC)
     with pytest.raises(DataError, match="no class"):
         search_failures(sampler, CaptionSearch(class_name="whale"))
 
 
-def test_search_failures__a_classifier_without_failures_is_told(
-    green_discs: PlantedWorld, sampler_of: Build
-) -> None:
+def test_search_failures__a_classifier_without_failures_is_told(green_discs: PlantedWorld) -> None:
     request = replace(
         DISC,
         criterion=FailureCriterion(kind="top-k", k=2),
         settings=SearchSettings(most_baseline=40),
     )
-    result = search_failures(sampler_of(green_discs, PlantedCaptioner()), request)
+    result = search_failures(planted_sampler(green_discs), request)
     assert (result.findings, result.clusters, result.trials) == ((), (), ())
     assert any("nothing to caption" in note for note in result.notes)
 
 
 def test_search_failures__few_different_images_are_told(green_discs: PlantedWorld) -> None:
-    sampler = RepeatingSampler(
-        generator=PlantedImageGenerator(side=32),
-        classifier=planted_classifier(green_discs),
-        embedder=PlantedEmbedder(),
-        captioner=PlantedCaptioner(),
-    )
+    sampler = planted_sampler(green_discs, RepeatingSampler)
     result = search_failures(sampler, replace(DISC, settings=SearchSettings(budget=200)))
     note = next(note for note in result.notes if "passed the quality check" in note)
     assert f"Only {result.baseline.n_images} of {result.baseline.n_asked}" in note

@@ -1,10 +1,11 @@
 """The sampler that keeps everything in memory."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
+from tests.build import planted_sampler
 
 from weakspot.core.arrays import child_seed
 from weakspot.core.errors import DataError
@@ -18,7 +19,6 @@ from weakspot.testing.fakes import (
 from weakspot.testing.planted import PlantedWorld
 
 PROMPT = "a realistic photograph of a disc."
-Build = Callable[..., MemorySampler]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +54,6 @@ def test_draw__never_asks_twice_and_gives_the_same_place_the_same_image(
     assert (whole.n_asked, dict(whole.rejected), sampler.n_generated) == (6, {}, 8)
 
 
-def test_image__of_elsewhere_is_refused(green_discs: PlantedWorld, sampler_of: Build) -> None:
+def test_image__of_elsewhere_is_refused(green_discs: PlantedWorld) -> None:
     with pytest.raises(DataError, match="was not generated here"):
-        sampler_of(green_discs, None).image("nothing")
+        planted_sampler(green_discs).image("nothing")

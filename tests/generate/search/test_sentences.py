@@ -1,10 +1,11 @@
 """Captions of clusters."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from tests.build import planted_sampler
 
 from weakspot.core.arrays import FloatArray
 from weakspot.core.errors import ModelError
@@ -15,7 +16,6 @@ from weakspot.testing.fakes import PlantedCaptioner
 from weakspot.testing.planted import PlantedWorld
 
 BASELINE = "a realistic photograph of a disc."
-Build = Callable[..., MemorySampler]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -67,9 +67,9 @@ def _failures_and_rights(sampler: MemorySampler, n: int = 160) -> tuple[list[str
 
 @pytest.mark.parametrize("has_captioner", [True, False])
 def test_caption__names_what_failures_share_and_right_images_lack(
-    green_discs: PlantedWorld, sampler_of: Build, *, has_captioner: bool
+    green_discs: PlantedWorld, *, has_captioner: bool
 ) -> None:
-    sampler = sampler_of(green_discs, PlantedCaptioner() if has_captioner else None)
+    sampler = planted_sampler(green_discs, captioner=PlantedCaptioner() if has_captioner else None)
     failures, right = _failures_and_rights(sampler)
     writer = CaptionWriter(sampler=sampler, baseline=BASELINE, right_keys=right)
     said, _ = writer.caption(failures)
