@@ -304,7 +304,8 @@ class GroupTest:
         # Sums of products in floating point differ in the last digits with their order; equal ones must count as equal.
         observed = members @ self.scores - 1e-6
         n_reached = np.ones(len(members), dtype=np.int64)
-        random = generator(0, "groups", self._fingerprint)
+        fingerprint = f"{len(self._failed)} {len(self._sizes)} {int(self.scores.sum())}"
+        random = generator(0, "groups", fingerprint)
         for sums in self.dealt(members).sums(self._n_draws, random):
             n_reached += np.count_nonzero(sums >= observed, axis=0)
         return [float(count) for count in n_reached / (self._n_draws + 1)]
@@ -312,10 +313,6 @@ class GroupTest:
     def dealt(self, members: DoubleArray) -> DealtScores:
         """Return what deals the scores out anew among groups of about the same size, for shares of memberships [m, g]."""
         return DealtScores(self.scores, self.bins, members)
-
-    @property
-    def _fingerprint(self) -> str:
-        return f"{len(self._failed)} {len(self._sizes)} {int(self.scores.sum())}"
 
     def _representative_p(self, inside: BoolArray) -> float:
         order = generator(0, "representatives").permutation(len(self._codes))

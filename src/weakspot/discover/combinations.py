@@ -118,10 +118,6 @@ class CodeColumns:
         recode(given, new_codes, columns)
         return cls(columns=columns, sizes=sizes, first_codes=first_codes, old_codes=old_codes)
 
-    def of_samples(self, rows: IntArray) -> AnyArray:
-        """Return the codes of some samples by column [a, len(rows)]."""
-        return np.take(self.columns, rows, axis=1)
-
     def plans(self, max_order: int) -> Iterator[CellPlan]:
         """Yield all tuples of attributes with values, shorter ones first, in pieces whose cells fit in memory."""
         used = np.flatnonzero(self.sizes > self.first_codes).tolist()
@@ -312,7 +308,7 @@ class CombinationCounter:
     def count(self, failed: BoolArray) -> Combinations:
         if failed.shape != self.columns.columns.shape[1:]:
             raise InputError("There must be one prediction a sample.", given=failed.shape)
-        failing = self.columns.of_samples(np.flatnonzero(failed))
+        failing = np.take(self.columns.columns, np.flatnonzero(failed), axis=1)
         counts = [piece.counts(failing, n_threads=self.n_threads) for piece in self.pieces]
         return Combinations(
             attributes=_join(

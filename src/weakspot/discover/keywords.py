@@ -558,7 +558,9 @@ class KeywordsDiscoverer(ClassDiscoverer):
             )
             inside = rule.members(words.of.samples, words.of.problem.rows)
             is_old = any(
-                _says_more(suggestion.keyword, other) or overlap(inside, members) > self.max_overlap
+                # A keyword that only narrows another, as `small green` does `green`, is the same finding.
+                set(other.split()) < set(suggestion.keyword.split())
+                or overlap(inside, members) > self.max_overlap
                 for other, members in kept.items()
             )
             if inside.any() and not is_old and len(slices) < self.n_keywords:
@@ -641,8 +643,3 @@ def _rank(suggestion: Suggestion) -> tuple[float, float, int, str]:
         len(suggestion.keyword.split()),
         suggestion.keyword,
     )
-
-
-def _says_more(keyword: str, other: str) -> bool:
-    """Return whether a keyword only narrows another, as `small green` does `green`."""
-    return set(other.split()) < set(keyword.split())

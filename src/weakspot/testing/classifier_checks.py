@@ -202,13 +202,14 @@ def images_are_read_or_refused(factory: Factory) -> None:
     expect(isinstance(part.prepare(material.images()[0]), np.ndarray), "prepare gives no array.")
 
 
-def _first_answer(part: Classifier) -> AnyArray:
-    return part.classify(_prepare(part)[:1]).probabilities
-
-
 CLASSIFIER_CHECKS = role_checks(
     Classifier,
-    {"can_be_sent": can_be_sent("classifier_id", _first_answer), **ANY_PART},
+    {
+        "can_be_sent": can_be_sent(
+            "classifier_id", lambda part: part.classify(_prepare(part)[:1]).probabilities
+        ),
+        **ANY_PART,
+    },
     ids_are_stable,
     facts_are_given,
     probabilities_are_probabilities,
@@ -301,13 +302,15 @@ def masks_use_no_global_randomness(factory: Factory) -> None:
     expect_no_global_randomness(lambda: [mask.coverage.tobytes() for mask in _masks(part)])
 
 
-def _first_mask(part: Segmenter) -> object:
-    return part.segment(material.images()[:1], class_names=[CLASS_NAME])[0].coverage
-
-
 SEGMENTER_CHECKS = role_checks(
     Segmenter,
-    {"can_be_sent": can_be_sent("segmenter_id", _first_mask), **ANY_PART},
+    {
+        "can_be_sent": can_be_sent(
+            "segmenter_id",
+            lambda part: part.segment(material.images()[:1], class_names=[CLASS_NAME])[0].coverage,
+        ),
+        **ANY_PART,
+    },
     id_is_stable,
     masks_fit_their_images,
     masks_do_not_depend_on_the_batch,

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import count, islice
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 
@@ -233,7 +234,7 @@ def batches_follow_the_order_of_items(factory: Factory) -> None:
     """Which items share a batch depends on their order alone; the last batch may be short; work is built once in a worker."""
     engine: Engine = factory()
     found: list[RunBatch] = list(
-        engine.map_batches(NumberWork, range(N_ITEMS), batch_size=BATCH, lost=_no_batch)
+        engine.map_batches(NumberWork, range(N_ITEMS), batch_size=BATCH, lost=_never)
     )
     doubled = [2 * number for number in range(N_ITEMS)]
     expect(
@@ -299,11 +300,7 @@ def errors_of_batches_reach_the_caller(factory: Factory) -> None:
         raise ConformanceError("The error of a batch was swallowed.")
 
 
-def _never(item: int) -> int:
-    raise ConformanceError(f"The item {item} was given up although no worker died.")
-
-
-def _no_batch(item: int) -> RunBatch:
+def _never(item: int) -> NoReturn:
     raise ConformanceError(f"The item {item} was given up although no worker died.")
 
 

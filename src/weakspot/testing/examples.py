@@ -14,7 +14,6 @@ from weakspot.core.heads import RepairMaterial
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
 from weakspot.testing import material
-from weakspot.testing import material as repair_material
 
 CRITERION = material.CRITERION
 ASSISTANTS = material.ASSISTANTS
@@ -45,4 +44,4 @@ def example_slices() -> tuple[FailureSlice, ...]:
 
 def repair_example() -> tuple[tuple[FailureSlice, ...], RepairMaterial]:
     """Return slices, and training samples, a pool and generated samples to repair them with."""
-    return repair_material.repair_slices(repair_material.everything()), repair_material.full()
+    return material.repair_slices(material.everything()), material.full()

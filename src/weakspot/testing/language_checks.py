@@ -45,10 +45,6 @@ CLOSE_ENOUGH = 1e-2
 Speak = Callable[[Any, Sequence[Image.Image]], list[str]]
 
 
-def _caption(part: Captioner, images: Sequence[Image.Image]) -> list[str]:
-    return part.caption(images)
-
-
 def _answer(part: QuestionAnswerer, images: Sequence[Image.Image]) -> list[str]:
     return part.answer(images, QUESTION)
 
@@ -235,25 +231,19 @@ FURTHER_CAPTIONER_CHECKS = (
 )
 
 
-def _first_caption(part: Captioner) -> list[str]:
-    return part.caption(material.images()[:1])
-
-
-def _first_reply(part: QuestionAnswerer) -> list[str]:
-    return part.answer(material.images()[:1], QUESTION)
-
-
 CAPTIONER_CHECKS: dict[str, Check] = {
     "implements_role": implements(Captioner),
-    "can_be_sent": can_be_sent("captioner_id", _first_caption),
+    "can_be_sent": can_be_sent("captioner_id", lambda part: part.caption(material.images()[:1])),
     **ANY_PART,
-    **_checks(_caption),
+    **_checks(lambda part, images: part.caption(images)),
     "captions_can_be_about_a_class": captions_can_be_about_a_class,
     **{check.__name__: check for check in FURTHER_CAPTIONER_CHECKS},
 }
 ANSWERER_CHECKS: dict[str, Check] = {
     "implements_role": implements(QuestionAnswerer),
-    "can_be_sent": can_be_sent("answerer_id", _first_reply),
+    "can_be_sent": can_be_sent(
+        "answerer_id", lambda part: part.answer(material.images()[:1], QUESTION)
+    ),
     **ANY_PART,
     **_checks(_answer),
 }
@@ -359,17 +349,14 @@ def images_use_no_global_randomness(factory: Factory) -> None:
     expect_no_global_randomness(lambda: [item.image.tobytes() for item in _images(factory)])
 
 
-def _first_text(part: TextGenerator) -> str:
-    return part.generate("Say something.", seed=1)
-
-
-def _first_image(part: ImageGenerator) -> bytes:
-    return part.generate(PROMPTS[:1], seeds=SEEDS[:1])[0].image.tobytes()
-
-
 TEXT_GENERATOR_CHECKS = role_checks(
     TextGenerator,
-    {"can_be_sent": can_be_sent("generator_id", _first_text), **ANY_PART},
+    {
+        "can_be_sent": can_be_sent(
+            "generator_id", lambda part: part.generate("Say something.", seed=1)
+        ),
+        **ANY_PART,
+    },
     text_is_text,
     text_fits_the_schema,
     text_is_the_same_for_the_same_seed,
@@ -377,7 +364,13 @@ TEXT_GENERATOR_CHECKS = role_checks(
 )
 IMAGE_GENERATOR_CHECKS = role_checks(
     ImageGenerator,
-    {"can_be_sent": can_be_sent("generator_id", _first_image), **ANY_PART},
+    {
+        "can_be_sent": can_be_sent(
+            "generator_id",
+            lambda part: part.generate(PROMPTS[:1], seeds=SEEDS[:1])[0].image.tobytes(),
+        ),
+        **ANY_PART,
+    },
     images_know_where_they_come_from,
     images_are_the_same_for_the_same_seed,
     prompts_need_seeds,

@@ -227,17 +227,13 @@ def everything(*, is_multi_label: bool = False) -> SampleSet:
     dataset = replace(
         dataset,
         probabilities=np.array(dataset.probabilities),
-        predictions=_copied_predictions(dataset),
+        predictions=None if dataset.predictions is None else dataset.predictions.copy(),
     )
     return replace(
         samples,
         dataset=_unlabelled(dataset, dataset.rows_of(Split.TRAIN)[:N_UNLABELLED]),
         rows=samples.rows.copy(),
     )
-
-
-def _copied_predictions(dataset: Dataset) -> IntArray | None:
-    return None if dataset.predictions is None else dataset.predictions.copy()
 
 
 def _unlabelled(dataset: Dataset, rows: IntArray) -> Dataset:

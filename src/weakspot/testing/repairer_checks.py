@@ -12,7 +12,6 @@ from weakspot.core.roles import Repairer
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
 from weakspot.testing import material
-from weakspot.testing import material as repair_material
 from weakspot.testing.material import BUDGET, slice_of_nobody
 from weakspot.testing.part_checks import (
     ANY_METHOD,
@@ -33,10 +32,8 @@ def _select(
     slices: Sequence[FailureSlice] | None = None,
 ) -> TrainingSelection:
     part: Repairer = factory()
-    given = repair_material.full() if given is None else given
-    return part.select(
-        repair_material.repair_slices(given.training) if slices is None else slices, given
-    )
+    given = material.full() if given is None else given
+    return part.select(material.repair_slices(given.training) if slices is None else slices, given)
 
 
 def _selected_if_possible(
@@ -50,8 +47,7 @@ def _selected_if_possible(
 
 def _told(selection: TrainingSelection) -> tuple[object, ...]:
     group_objectives = tuple(
-        tuple(group.tobytes() for group in group_objective)
-        for group_objective in selection.group_objectives
+        tuple(group.tobytes() for group in objective) for objective in selection.group_objectives
     )
     return selection.rows.tobytes(), selection.weights.tobytes(), selection.note, group_objectives
 
@@ -85,38 +81,38 @@ def _expect_sound(selection: TrainingSelection, given: RepairMaterial) -> None:
 
 
 def _expect_sound_group_objectives(selection: TrainingSelection) -> None:
-    groups = [group for group_objective in selection.group_objectives for group in group_objective]
+    groups = [group for objective in selection.group_objectives for group in objective]
     expect(
-        all(len(group_objective) >= MIN_GROUPS for group_objective in selection.group_objectives),
-        "A group_objective has fewer than two groups.",
+        all(len(objective) >= MIN_GROUPS for objective in selection.group_objectives),
+        "A group objective has fewer than two groups.",
     )
-    expect(all(len(group) for group in groups), "A group of a group_objective is empty.")
+    expect(all(len(group) for group in groups), "A group of a group objective is empty.")
     if groups:
         places = np.concatenate(groups)
         expect(
             np.issubdtype(places.dtype, np.integer),
-            "Groups of a group_objective must hold positions.",
+            "Groups of a group objective must hold positions.",
         )
         expect(
             (places >= 0).all() and (places < len(selection.rows)).all(),
-            "A group_objective names positions that are not selected.",
+            "A group objective names positions that are not selected.",
         )
         expect(
             len(np.unique(places)) == len(places),
-            "A position is in two groups of group_objectives.",
+            "A position is in two groups of group objectives.",
         )
 
 
 def selections_are_sound(factory: Factory) -> None:
     """Rows come from labelled training, pool and generated samples, once each; weights have mean one; objectives hold positions."""
     for seed in range(3):
-        given = replace(repair_material.full(), seed=seed)
+        given = replace(material.full(), seed=seed)
         _expect_sound(_select(factory, given), given)
 
 
 def budget_is_kept(factory: Factory) -> None:
     """No more than the budget comes from the pool; who cannot do without a budget takes something when there is one."""
-    given = repair_material.full()
+    given = material.full()
     pool = np.zeros(0, dtype=np.int64) if given.pool is None else given.pool.rows
     taken: dict[int, int | None] = {}
     for budget in (0, 1, BUDGET, 2 * len(pool)):
@@ -134,7 +130,7 @@ def budget_is_kept(factory: Factory) -> None:
 
 def material_that_is_not_there_is_not_used(factory: Factory) -> None:
     """Without pool, generated samples or assistants: a sound selection without them, or a NotEnoughDataError."""
-    everything = repair_material.full()
+    everything = material.full()
     lacking = (
         replace(everything, pool=None),
         replace(everything, synthetic=None),
@@ -154,7 +150,7 @@ def says_what_was_done(factory: Factory) -> None:
 
 
 def same_seed_same_result(factory: Factory) -> None:
-    given = replace(repair_material.full(), seed=4)
+    given = replace(material.full(), seed=4)
     expect(
         _told(_select(factory, given)) == _told(_select(factory, given)),
         "The same seed gave two selections.",
@@ -164,7 +160,7 @@ def same_seed_same_result(factory: Factory) -> None:
 def second_call_forgets_the_first(factory: Factory) -> None:
     """A part that was used before chooses what a fresh one chooses."""
     part = factory()
-    _select(lambda: part, replace(repair_material.full(), seed=9, budget=2))
+    _select(lambda: part, replace(material.full(), seed=9, budget=2))
     expect(
         _told(_select(lambda: part)) == _told(_select(factory)),
         "The result depends on an earlier call.",
@@ -173,7 +169,7 @@ def second_call_forgets_the_first(factory: Factory) -> None:
 
 def input_stays_as_it_is(factory: Factory) -> None:
     """No array of the samples is changed."""
-    given = repair_material.full()
+    given = material.full()
     sets = [
         samples for samples in (given.training, given.pool, given.synthetic) if samples is not None
     ]
@@ -193,8 +189,8 @@ def no_global_randomness(factory: Factory) -> None:
 def order_of_rows_does_not_matter(factory: Factory) -> None:
     """The same samples in another order are chosen, and count the same."""
     given, moved = (
-        repair_material.full(),
-        repair_material.full(change=repair_material.in_another_order),
+        material.full(),
+        material.full(change=material.in_another_order),
     )
     first, second = (_by_id(_select(factory, one), one) for one in (given, moved))
     expect(
@@ -206,8 +202,8 @@ def order_of_rows_does_not_matter(factory: Factory) -> None:
 def _by_id(selection: TrainingSelection, given: RepairMaterial) -> tuple[object, ...]:
     ids = np.array(given.training.dataset.sample_ids(selection.rows))
     group_objectives = frozenset(
-        frozenset(frozenset(ids[group]) for group in group_objective)
-        for group_objective in selection.group_objectives
+        frozenset(frozenset(ids[group]) for group in objective)
+        for objective in selection.group_objectives
     )
     return dict(
         zip(ids.tolist(), np.round(selection.weights, DIGITS - 2).tolist(), strict=True)
@@ -216,8 +212,8 @@ def _by_id(selection: TrainingSelection, given: RepairMaterial) -> tuple[object,
 
 def evaluation_labels_do_not_matter(factory: Factory) -> None:
     """Labels and predictions of validation and test samples are never looked at, but through the evidence."""
-    given = repair_material.full()
-    changed = repair_material.full(change=repair_material.with_evaluation_changed)
+    given = material.full()
+    changed = material.full(change=material.with_evaluation_changed)
     changed = replace(changed, evidence=given.evidence, n_failures=given.n_failures)
     results = [_told(_select(factory, one)) for one in (given, changed)]
     expect(
@@ -229,11 +225,11 @@ def unlabelled_pool_is_understood(factory: Factory) -> None:
     """A pool without labels gives a sound selection or a NotEnoughDataError; that no label is -1 must not mean the last class."""
 
     def further(samples: SampleSet) -> SampleSet:
-        return repair_material.with_absent_class(repair_material.with_unlabelled_pool(samples))
+        return material.with_absent_class(material.with_unlabelled_pool(samples))
 
     chosen = []
-    for change in (repair_material.with_unlabelled_pool, further):
-        given = repair_material.full(change=change)
+    for change in (material.with_unlabelled_pool, further):
+        given = material.full(change=change)
         selection = _selected_if_possible(factory, given)
         if selection is not None:
             _expect_sound(selection, given)
@@ -243,7 +239,7 @@ def unlabelled_pool_is_understood(factory: Factory) -> None:
 
 def no_slices_change_nothing(factory: Factory) -> None:
     """Without slices training samples stay as they are, or a NotEnoughDataError is raised, unless slices are never looked at."""
-    given = repair_material.full()
+    given = material.full()
     selection = _selected_if_possible(factory, given, ())
     if selection is None or _told(selection) == _told(_select(factory, given)):
         return
@@ -257,17 +253,15 @@ def no_slices_change_nothing(factory: Factory) -> None:
     )
     expect(
         not selection.group_objectives,
-        "There are group_objectives although there is nothing to repair.",
+        "There are group objectives although there is nothing to repair.",
     )
 
 
 def slices_without_members_are_survived(factory: Factory) -> None:
     """A slice that no sample is in does not stop the others; alone it gives a sound selection or a NotEnoughDataError."""
-    given = repair_material.full()
+    given = material.full()
     nobody = slice_of_nobody("square")
-    _expect_sound(
-        _select(factory, given, (nobody, *repair_material.repair_slices(given.training))), given
-    )
+    _expect_sound(_select(factory, given, (nobody, *material.repair_slices(given.training))), given)
     alone = _selected_if_possible(factory, given, (nobody,))
     if alone is not None:
         _expect_sound(alone, given)
@@ -275,7 +269,7 @@ def slices_without_members_are_survived(factory: Factory) -> None:
 
 def missing_classes_are_survived(factory: Factory) -> None:
     """A class with a slice and without training samples gives a sound selection or a NotEnoughDataError."""
-    given = repair_material.full()
+    given = material.full()
     labels = given.training.dataset.labels[given.training.rows]
     code = given.training.dataset.class_code("disc")
     rest = replace(given, training=given.training.only(given.training.rows[labels != code]))
@@ -286,7 +280,7 @@ def missing_classes_are_survived(factory: Factory) -> None:
 
 def multi_label_is_understood(factory: Factory) -> None:
     """In a multi-label task a selection is sound, too, or an error of weakspot says that it cannot be."""
-    given = repair_material.full(is_multi_label=True)
+    given = material.full(is_multi_label=True)
     try:
         selection = _select(factory, given)
     except WeakspotError:

@@ -370,10 +370,6 @@ def _arc(start: float, stop: float) -> DoubleArray:
     return np.stack([np.cos(turns), np.sin(turns)], axis=1)
 
 
-def _star() -> DoubleArray:
-    return _regular(np.arange(10) * 36.0, np.where(np.arange(10) % 2 == 0, 1.0, 0.42))
-
-
 def _cross() -> DoubleArray:
     arm = 0.3
     quarter = np.array([[-arm, -1.0], [arm, -1.0], [arm, -arm]])
@@ -401,7 +397,7 @@ OUTLINES: Mapping[str, DoubleArray] = MappingProxyType(
         "disc": _arc(0.0, 360.0),
         "square": _regular(np.array([45.0, 135.0, 225.0, 315.0]), np.full(4, 1.18)),
         "triangle": _regular(np.array([0.0, 120.0, 240.0]), np.full(3, 1.15)),
-        "star": _star(),
+        "star": _regular(np.arange(10) * 36.0, np.where(np.arange(10) % 2 == 0, 1.0, 0.42)),
         "cross": _cross(),
         "ring": _arc(0.0, 360.0),
         "heart": _heart(),

@@ -222,11 +222,6 @@ def lacks_columns(rule: Rule, samples: SampleSet, rows: IntArray) -> bool:
     return any(column.null_count == len(rows) for column in told)
 
 
-def has_listed_members(rule: Rule) -> bool:
-    """Return whether members are listed: of samples that nobody looked at, such a rule knows nothing."""
-    return any(isinstance(single, IdRule) for single in single_rules(rule))
-
-
 def answers_of(dataset: Dataset, sides: SliceSides, *, is_inside: bool) -> Counter[int]:
     """Return how often failures on one side get which answer."""
     problem = sides.problem
@@ -433,7 +428,8 @@ class CauseFinder:
         sides = sides_of(found, evaluation, problems)
         learnt = found.class_rows(training)
         own = self._share(found, training, learnt)
-        if has_listed_members(found.rule) or lacks_columns(found.rule, training, learnt):
+        is_listed = any(isinstance(one, IdRule) for one in single_rules(found.rule))
+        if is_listed or lacks_columns(found.rule, training, learnt):
             own = None
         here = self._share(found, evaluation, found.class_rows(evaluation), least=1)
         confused_with = confused_with_of(

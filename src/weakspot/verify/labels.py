@@ -186,14 +186,15 @@ class LabelPairs:
         distance. The other class is taken as a whole and by those of its samples that the rule takes in, whichever is nearer.
         """
         parts = [
-            _distances(probe, self._without_gaps(rows[places]), self._members(code, rule))
+            _distances(
+                probe,
+                unit_embeddings(self.evaluation, rows[places], self.space),
+                self._members(code, rule),
+            )
             for code, probe, places in self._rivals(rows, accused)
         ]
         known = np.concatenate(parts) if parts else np.zeros(0)
         return float(known.mean()) if len(known) else None
-
-    def _without_gaps(self, rows: IntArray) -> DoubleArray:
-        return unit_embeddings(self.evaluation, rows, self.space)
 
     def _members(self, code: int, rule: Rule) -> DoubleArray:
         _, rival = self._pair(code)

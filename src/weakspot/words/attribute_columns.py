@@ -189,7 +189,9 @@ def _user_column(
         return LeftOut(name=name, why=f"its values are neither words nor numbers but {kind}")
     if pa.types.is_dictionary(column.type):
         column = column.cast(kind)
-    known = _without_nan(column) if pa.types.is_floating(kind) else column
+    known = column
+    if pa.types.is_floating(kind):
+        known = pc.if_else(pc.is_finite(column), column, pa.scalar(None, column.type))
     n_known = len(known) - known.null_count
     n_different = int(pc.count_distinct(known, mode="only_valid").as_py())
     if n_different < 2:  # noqa: PLR2004 - two values to tell apart
@@ -205,10 +207,6 @@ def _user_column(
             name=name, why=f"it has {n_different} different values, more than {MAX_VALUES}"
         )
     return AssignedColumn(attribute=_as_it_is(name, known), column=None)
-
-
-def _without_nan(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    return pc.if_else(pc.is_finite(column), column, pa.scalar(None, column.type))
 
 
 def _as_it_is(name: str, column: pa.ChunkedArray) -> Attribute:

@@ -297,7 +297,8 @@ class Best:
         candidates = [
             place
             for place in np.flatnonzero(self.sign * scores > floor).tolist()
-            if self._may_say(captions[place])
+            if self.allowed is None
+            or all(words in self.allowed for _, words in captions[place].added)
         ]
         found = [
             Judged(
@@ -313,9 +314,6 @@ class Best:
             self.kept = self._sift(
                 sorted(self.kept + found, key=lambda one: (-self.rank(one), one.position))
             )
-
-    def _may_say(self, caption: Caption) -> bool:
-        return self.allowed is None or all(words in self.allowed for _, words in caption.added)
 
     def rank(self, judged: Judged) -> float:
         """Return what captions are ordered by: the score, less for every further word."""
@@ -526,7 +524,9 @@ class Witnesses:
         told = self._by_columns(claim.parts)
         if told is not None:
             yield Statement(witness="columns", score=self._association(told.astype(np.float64)))
-        if self.captions and not _reads_captions(self.rule):
+        if self.captions and not any(
+            isinstance(one, CaptionRule) for one in single_rules(self.rule)
+        ):
             yield Statement(
                 witness="captions",
                 score=self._association(self._by_captions(claim.parts), self._captioned),
@@ -690,11 +690,6 @@ def _value_means(value: str, about: frozenset[str], wanted: frozenset[str]) -> b
 
 def _columns_of(rule: MembershipRule) -> set[str]:
     return {name for one in single_rules(rule) for name in one.columns}
-
-
-def _reads_captions(rule: MembershipRule) -> bool:
-    """Return whether captions decide who is a member, so that they cannot be asked again."""
-    return any(isinstance(one, CaptionRule) for one in single_rules(rule))
 
 
 def _is_of_words(kind: pa.DataType) -> bool:

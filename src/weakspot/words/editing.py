@@ -233,7 +233,7 @@ class EditedAttribute:
         phrases = (
             [[list(one.phrases) for one in value.members] for value in self.values]
             if self.is_told_anew
-            else self._mapped_from
+            else ("" if self.base is None else self.base.column)
         )
         content = json.dumps([[list(group) for group in self._groups], phrases])
         return f"{self.attribute_id} ({hashlib.sha256(content.encode()).hexdigest()[:8]})"
@@ -250,10 +250,6 @@ class EditedAttribute:
     def is_first(self) -> bool:
         """Return whether its column is the one that was there before any edit."""
         return self.base is not None and self.column == self.base.column
-
-    @property
-    def _mapped_from(self) -> str:
-        return "" if self.base is None else self.base.column
 
     @property
     def _groups(self) -> tuple[tuple[str, ...], ...]:

@@ -246,7 +246,7 @@ def _noun_senses(noun: str) -> list[int]:
     for start in range(len(words)):
         senses = _senses(lemma(" ".join(words[start:])), "noun")
         if senses:
-            return sorted(senses, key=lambda sense: not _can_be_seen(sense))
+            return sorted(senses, key=lambda sense: _oddness(sense)[0])
     return []
 
 
@@ -254,11 +254,6 @@ def _oddness(synset: int) -> tuple[bool, bool]:
     """Return what puts a meaning behind others of the same words: it cannot be seen, or is a region, as Chihuahua is in Mexico."""
     above = {_wordnet()["noun"].words(one)[0] for one in _breadth_first([synset], _above)}
     return _VISIBLE not in above, "location" in above
-
-
-def _can_be_seen(synset: int) -> bool:
-    words = _wordnet()["noun"]
-    return any(words.words(above)[0] == _VISIBLE for above in _breadth_first([synset], _above))
 
 
 def _senses(single: str, part: Part) -> list[int]:

@@ -134,7 +134,7 @@ class WorstSliceRepairer(Strategy):
     """
 
     def select(self, slices: Sequence[FailureSlice], material: RepairMaterial) -> TrainingSelection:
-        """Return all labelled training rows, with one group_objective a class; the seed has no influence."""
+        """Return all labelled training rows, with one group objective a class; the seed has no influence."""
         rows = material.labelled
         parts, remark = cut_by_slices(slices, material.training)
         is_free: BoolArray = np.ones(len(rows), dtype=np.bool_)
@@ -149,8 +149,8 @@ class WorstSliceRepairer(Strategy):
             elif len(places) >= MIN_GROUPS:
                 crowded_out.append(part.title)
         if crowded_out:
-            remark += f" The samples of {named(crowded_out)} are in the group_objectives of other labels already."
-        counts = f"{len(group_objectives)} group_objectives among {sum(map(len, group_objectives))} parts"
+            remark += f" The samples of {named(crowded_out)} are in the group objectives of other labels already."
+        counts = f"{len(group_objectives)} group objectives among {sum(map(len, group_objectives))} parts"
         note = f"Only the part of a class with the largest loss counts: {counts}.{remark}"
         return TrainingSelection(
             rows=rows,
@@ -173,7 +173,7 @@ class WorstClassRepairer(Strategy):
     """
 
     def select(self, slices: Sequence[FailureSlice], material: RepairMaterial) -> TrainingSelection:
-        """Return all labelled training rows, with one group_objective over classes; the seed has no influence."""
+        """Return all labelled training rows, with one group objective over classes; the seed has no influence."""
         del slices
         dataset, rows = material.training.dataset, material.labelled
         codes, names = class_groups(dataset, rows)
@@ -214,7 +214,7 @@ class GroupDroRepairer(ColumnStrategy):
     least: Count = 1
 
     def select(self, slices: Sequence[FailureSlice], material: RepairMaterial) -> TrainingSelection:
-        """Return all labelled training rows, with one group_objective over groups; the seed has no influence."""
+        """Return all labelled training rows, with one group objective over groups; the seed has no influence."""
         del slices
         rows = material.labelled
         codes, _ = value_groups(material.training.dataset, rows, self.column)

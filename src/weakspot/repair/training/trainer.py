@@ -158,11 +158,11 @@ class TrainedHead:
 
     Args:
         head: the layer, to be applied to features as they are.
-        loss: weighted mean loss on the training samples with the penalty; of group_objectives the worst group counts.
+        loss: weighted mean loss on the training samples with the penalty; of group objectives the worst group counts.
         n_steps: steps of the solver.
         has_converged: whether the gradient became small, or single precision allowed no further gain.
         missing_classes: codes of classes that no sample with weight has; their layers were not trained.
-        group_losses: mean loss of each group of each group_objective.
+        group_losses: mean loss of each group of each group objective.
         validation_loss: mean loss on the validation samples that decided which layer was kept, None without any.
     """
 
