@@ -236,27 +236,19 @@ def _codes(hashes, groups=None):
     return group_codes(pa.chunked_array([pa.array(hashes, pa.string())]), named).tolist()
 
 
-def test_group_codes__without_names_contents_are_groups():
-    assert _codes(["a", "b", "a", "c"]) == [0, 1, 0, 2]
-    assert _codes(["a", "b", "a", "c"], [None] * 4) == [0, 1, 0, 2]
-
-
-def test_group_codes__null_is_on_its_own():
-    assert _codes(["a", "b", "c", "d"], ["x", None, "x", None]) == [0, 1, 0, 2]
-
-
-def test_group_codes__copies_join_groups():
-    # The second and third samples are copies, so the groups x and y are one.
-    assert _codes(["a", "b", "b", "c", "d"], ["x", "x", "y", "y", None]) == [0, 0, 0, 0, 1]
-
-
-def test_group_codes__chain_of_copies():
-    hashes = ["a", "b", "b", "c", "c", "d"]
-    assert _codes(hashes, ["x", "x", "y", "y", "z", "z"]) == [0] * 6
-
-
-def test_group_codes__no_samples():
-    assert _codes([], []) == []
+@pytest.mark.parametrize(
+    ("hashes", "groups", "codes"),
+    [
+        ("abac", None, [0, 1, 0, 2]),  # without names contents are groups
+        ("abac", [None] * 4, [0, 1, 0, 2]),
+        ("abcd", ["x", None, "x", None], [0, 1, 0, 2]),  # nobody's group is a sample's own
+        ("abbcd", ["x", "x", "y", "y", None], [0, 0, 0, 0, 1]),  # copies join groups
+        ("abbccd", ["x", "x", "y", "y", "z", "z"], [0] * 6),
+        ("", [], []),
+    ],
+)
+def test_group_codes__groups_joined_by_copies(hashes, groups, codes):
+    assert _codes(list(hashes), groups) == codes
 
 
 def test_several_to_a_group__none_if_all_are_single():

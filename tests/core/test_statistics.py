@@ -193,48 +193,44 @@ def test_association__signs_and_constants():
     assert association(yes_no, np.ones(4, dtype=bool)) == 0.0
 
 
-def test_adjusted_p_values__holm_by_hand():
-    # Sorted 0.01 0.02 0.03 0.5 times 4 3 2 1: 0.04 0.06 0.06 0.5.
-    assert adjusted_p_values([0.5, 0.01, 0.03, 0.02], correction="fwer") == pytest.approx(
-        [0.5, 0.04, 0.06, 0.06]
-    )
-    # 0.01 0.02 0.025 times 3 2 1: 0.03 0.04 0.025, and the last must not fall below the one before.
-    assert adjusted_p_values([0.01, 0.02, 0.025], correction="fwer") == pytest.approx(
-        [0.03, 0.04, 0.04]
-    )
+@pytest.mark.parametrize(
+    ("p_values", "correction", "options", "expected"),
+    [
+        # Sorted 0.01 0.02 0.03 0.5 times 4 3 2 1: 0.04 0.06 0.06 0.5.
+        ([0.5, 0.01, 0.03, 0.02], "fwer", {}, [0.5, 0.04, 0.06, 0.06]),
+        # 0.01 0.02 0.025 times 3 2 1: 0.03 0.04 0.025, and the last must not fall below the one before.
+        ([0.01, 0.02, 0.025], "fwer", {}, [0.03, 0.04, 0.04]),
+        # Benjamini and Hochberg's 0.04 0.04 0.04 0.5 times 1 + 1/2 + 1/3 + 1/4 = 25/12.
+        ([0.5, 0.01, 0.03, 0.02], "fdr-dependent", {}, [1.0, 25 / 300, 25 / 300, 25 / 300]),
+        # Weights 3 and 1 become 1.5 and 0.5; p / weight is 0.02 and 0.08, times 2 / rank: 0.04 and 0.08.
+        ([0.03, 0.04], "fdr", {"weights": [3, 1]}, [0.04, 0.08]),
+        # Holm: 0.02 * (1.5 + 0.5) and 0.08 * 0.5, which must not fall below the first.
+        ([0.03, 0.04], "fwer", {"weights": [3, 1]}, [0.04, 0.04]),
+        # p / weight is 0.02 for the first and tiny for the second: never below the p-value, so not 0.02.
+        ([0.036, 1e-6], "fdr", {"weights": [9, 1]}, [0.036, 1e-5]),
+        # Step up over 2 tests: 0.02 * 2 / (0.5 * (3 + 2)) for the larger, and it is smaller than 0.01 * 2 / (0.5 * (3 + 1)).
+        ([0.01, 0.02], "fdr", {"share": 0.5, "earlier": 3}, [0.01, 0.02]),
+        ([0.01, 0.02], "fdr", {"share": 0.1, "earlier": 3}, [0.05, 0.08]),
+        ([0.01, 0.02], "fwer", {"share": 0.5, "earlier": 3}, [0.04, 0.04]),
+    ],
+)
+def test_adjusted_p_values__by_hand(p_values, correction, options, expected):
+    found = adjusted_p_values(p_values, correction=correction, **options)
+    assert found == pytest.approx(expected)
 
 
-def test_adjusted_p_values__yekutieli_by_hand():
-    # Benjamini and Hochberg's 0.04 0.04 0.04 0.5 times 1 + 1/2 + 1/3 + 1/4 = 25/12.
-    expected = [1.0, 25 / 300, 25 / 300, 25 / 300]
-    assert adjusted_p_values([0.5, 0.01, 0.03, 0.02], correction="fdr-dependent") == pytest.approx(
-        expected
-    )
-
-
-def test_adjusted_p_values__weights_by_hand():
-    # Weights 3 and 1 become 1.5 and 0.5; p / weight is 0.02 and 0.08, times 2 / rank: 0.04 and 0.08.
-    assert adjusted_p_values([0.03, 0.04], correction="fdr", weights=[3, 1]) == pytest.approx(
-        [0.04, 0.08]
-    )
-    # Holm: 0.02 * (1.5 + 0.5) and 0.08 * 0.5, which must not fall below the first.
-    assert adjusted_p_values([0.03, 0.04], correction="fwer", weights=[3, 1]) == pytest.approx(
-        [0.04, 0.04]
-    )
-
-
-def test_adjusted_p_values__never_below_the_p_value():
-    # p / weight is 0.02 for the first and tiny for the second: without the floor the first would get 0.02.
-    assert adjusted_p_values(
-        [0.036, 1e-6], correction="fdr", weights=[9, 1]
-    ).tolist() == pytest.approx([0.036, 1e-5])
-
-
-def test_adjusted_p_values__refuse_bad_weights():
-    with pytest.raises(InputError, match="weight"):
-        adjusted_p_values([0.1, 0.2], correction="fdr", weights=[1.0])
-    with pytest.raises(InputError, match="weight"):
-        adjusted_p_values([0.1, 0.2], correction="fdr", weights=[1.0, 0.0])
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"weights": [1.0]}, "weight"),
+        ({"weights": [1.0, 0.0]}, "weight"),
+        ({"share": 0.0}, "share"),
+        ({"earlier": -1}, "earlier"),
+    ],
+)
+def test_adjusted_p_values__refuse_bad_options(options, says):
+    with pytest.raises(InputError, match=says):
+        adjusted_p_values([0.1, 0.2], correction="fdr", **options)
 
 
 @pytest.mark.parametrize("correction", ["fdr", "fwer", "fdr-dependent"])
@@ -338,23 +334,6 @@ def test_calibration_error__more_labels_than_fit_at_once_and_nobody():
         0.5 * 129 / 130
     )
     assert np.isnan(calibration_error(probabilities[:0], truth[:0], task="multi-label"))
-
-
-def test_adjusted_p_values__share_and_earlier_by_hand():
-    # Step up over 2 tests: 0.02 * 2 / (0.5 * (3 + 2)) for the larger, and it is smaller than 0.01 * 2 / (0.5 * (3 + 1)).
-    assert adjusted_p_values([0.01, 0.02], correction="fdr", share=0.5, earlier=3) == pytest.approx(
-        [0.01, 0.02]
-    )
-    assert adjusted_p_values([0.01, 0.02], correction="fdr", share=0.1, earlier=3) == pytest.approx(
-        [0.05, 0.08]
-    )
-    assert adjusted_p_values(
-        [0.01, 0.02], correction="fwer", share=0.5, earlier=3
-    ) == pytest.approx([0.04, 0.04])
-    with pytest.raises(InputError, match="share"):
-        adjusted_p_values([0.01], correction="fdr", share=0.0)
-    with pytest.raises(InputError, match="earlier"):
-        adjusted_p_values([0.01], correction="fdr", earlier=-1)
 
 
 @st.composite

@@ -25,6 +25,12 @@ def _halves(samples):
     )
 
 
+def _verified(slices, discovery, confirmation, **options):
+    return HoldoutVerifier(**options).verify(
+        slices, discovery=discovery, confirmation=confirmation, criterion=TOP_1
+    )
+
+
 def test_verify__counts_rates_and_exact_p(make_samples, marked):
     # Confirmation rows (odd places): marks on 4 of 8, failures on 3 of those 4 and on 1 of the other 4.
     marks = [False, True] * 4 + [False, False] * 4
@@ -120,9 +126,7 @@ def test_verify__better_than_the_rest_is_never_confirmed(make_samples, marked):
     marks = [False, True] * 20 + [False, False] * 20
     wrong = [False, False] * 20 + [False, True] * 20
     discovery, confirmation = _halves(make_samples(marks, wrong))
-    (evidence,) = HoldoutVerifier(alpha=0.999).verify(
-        [marked(discovery)], discovery=discovery, confirmation=confirmation, criterion=TOP_1
-    )
+    (evidence,) = _verified([marked(discovery)], discovery, confirmation, alpha=0.999)
     assert evidence.gap == -1.0
     assert evidence.verdict is Verdict.NOT_CONFIRMED
 
@@ -132,9 +136,7 @@ def test_verify__a_small_gap_can_be_asked_to_be_larger(make_samples, marked):
     wrong = [False, True] * 12 + [False, False] * 68
     discovery, confirmation = _halves(make_samples(marks, wrong))
     evidence = [
-        HoldoutVerifier(min_gap=gap).verify(
-            [marked(discovery)], discovery=discovery, confirmation=confirmation, criterion=TOP_1
-        )[0]
+        _verified([marked(discovery)], discovery, confirmation, min_gap=gap)[0]
         for gap in (0.25, 0.35)
     ]
     assert [entry.verdict for entry in evidence] == [Verdict.CONFIRMED, Verdict.NOT_CONFIRMED]
@@ -166,9 +168,7 @@ def test_verify__repeated_images_are_left_out_and_counted(make_samples, marked):
     samples = make_samples([True] * 20, [True] * 20, hashes=hashes)
     discovery = samples.only(samples.rows[:10], name="discovery")
     confirmation = samples.only(samples.rows[10:], name="confirmation")
-    (evidence,) = HoldoutVerifier().verify(
-        [marked(discovery)], discovery=discovery, confirmation=confirmation, criterion=TOP_1
-    )
+    (evidence,) = _verified([marked(discovery)], discovery, confirmation)
     assert evidence.n_inside == 7
     assert evidence.measured_on.n_samples == 7
     assert evidence.measured_on.name == "confirmation (repeated images left out: 3)"
@@ -184,25 +184,16 @@ def test_verify__samples_without_embeddings_count_nowhere(make_samples, marked):
         samples, spaces={"clip": EmbeddingSpace(encoder_id="toy", embeddings=embeddings)}
     )
     discovery, confirmation = _halves(samples)
-    (evidence,) = HoldoutVerifier().verify(
-        [marked(discovery)], discovery=discovery, confirmation=confirmation, criterion=TOP_1
-    )
+    (evidence,) = _verified([marked(discovery)], discovery, confirmation)
     assert (evidence.n_inside, evidence.n_outside) == (9, 19)
 
 
 def test_verify__class_that_is_not_there_and_no_slices(make_samples, marked):
     samples = make_samples([True] * 20, [True] * 20)
     discovery, confirmation = _halves(samples)
-    (evidence,) = HoldoutVerifier().verify(
-        [marked(discovery, "pear")], discovery=discovery, confirmation=confirmation, criterion=TOP_1
-    )
+    (evidence,) = _verified([marked(discovery, "pear")], discovery, confirmation)
     assert (evidence.n_inside, evidence.verdict) == (0, Verdict.TOO_FEW)
-    assert (
-        HoldoutVerifier().verify(
-            [], discovery=discovery, confirmation=confirmation, criterion=TOP_1
-        )
-        == ()
-    )
+    assert _verified([], discovery, confirmation) == ()
 
 
 def _columns_world(draws, *, n_rows=160, n_columns=12):
@@ -290,9 +281,7 @@ def test_verify__slices_with_nearly_the_same_members_count_once():
         _column_slice("nearly", method="keywords"),
         _column_slice("wide"),
     ]
-    evidence = HoldoutVerifier().verify(
-        slices, discovery=discovery, confirmation=confirmation, criterion=TOP_1
-    )
+    evidence = _verified(slices, discovery, confirmation)
     # 16 of 19 stand out more than 16 of 20 on the discovery half, so the narrower one is tested.
     assert [entry.verdict for entry in evidence] == [
         Verdict.SAME,
@@ -316,13 +305,9 @@ def test_verify__of_equal_slices_the_simpler_rule_is_tested():
         )
     )
     double = simple.model_copy(update={"rule": both})
-    evidence = HoldoutVerifier().verify(
-        [double, simple], discovery=discovery, confirmation=confirmation, criterion=TOP_1
-    )
+    evidence = _verified([double, simple], discovery, confirmation)
     assert [entry.verdict for entry in evidence] == [Verdict.SAME, Verdict.CONFIRMED]
-    apart = HoldoutVerifier(same_at=1.0).verify(
-        [double, simple], discovery=discovery, confirmation=confirmation, criterion=TOP_1
-    )
+    apart = _verified([double, simple], discovery, confirmation, same_at=1.0)
     assert apart[0].verdict is Verdict.SAME
 
 
@@ -336,9 +321,7 @@ def test_verify__a_slice_of_either_rule_is_tested_like_others():
         )
     )
     merged = simple.model_copy(update={"rule": either, "method": "merged"})
-    evidence = HoldoutVerifier().verify(
-        [merged, simple], discovery=discovery, confirmation=confirmation, criterion=TOP_1
-    )
+    evidence = _verified([merged, simple], discovery, confirmation)
     assert evidence[0].n_inside == 40
     assert evidence[0].verdict is Verdict.CONFIRMED
 
@@ -348,12 +331,7 @@ def test_verify__slices_by_predictions_cannot_be_tested():
     by_loss = _column_slice("first").model_copy(
         update={"rule": PredictionRule(measure="loss", threshold=0.5)}
     )
-    evidence = HoldoutVerifier().verify(
-        [by_loss, _column_slice("first")],
-        discovery=discovery,
-        confirmation=confirmation,
-        criterion=TOP_1,
-    )
+    evidence = _verified([by_loss, _column_slice("first")], discovery, confirmation)
     assert [entry.verdict for entry in evidence] == [Verdict.CIRCULAR, Verdict.CONFIRMED]
     assert evidence[1].n_tested == 1
     assert evidence[0].effect is None
@@ -364,8 +342,8 @@ def test_verify__controls_differ_and_are_recorded():
     discovery, confirmation = _two_halves(columns, WRONG)
     slices = [_column_slice(name) for name in columns]
     found = {
-        correction: HoldoutVerifier(correction=correction, weights="equal").verify(
-            slices, discovery=discovery, confirmation=confirmation, criterion=TOP_1
+        correction: _verified(
+            slices, discovery, confirmation, correction=correction, weights="equal"
         )
         for correction in ("fdr", "fwer", "fdr-dependent")
     }
@@ -388,24 +366,18 @@ def test_verify__weights_favour_what_stood_out_and_stay_within_a_method():
     }
     discovery, confirmation = _two_halves(columns, WRONG)
     slices = [_column_slice("first"), _column_slice("odd"), _column_slice("third", method="other")]
-    weighed = HoldoutVerifier().verify(
-        slices, discovery=discovery, confirmation=confirmation, criterion=TOP_1
-    )
+    weighed = _verified(slices, discovery, confirmation)
     assert weighed[0].weight > 1.7
     assert weighed[0].weight + weighed[1].weight == pytest.approx(2.0)
     assert weighed[2].weight == 1.0
-    equal = HoldoutVerifier(weights="equal").verify(
-        slices, discovery=discovery, confirmation=confirmation, criterion=TOP_1
-    )
+    equal = _verified(slices, discovery, confirmation, weights="equal")
     assert weighed[0].q_value < equal[0].q_value
     assert {entry.weight for entry in equal} == {1.0}
 
 
 def test_verify__effect_size_beside_the_gap():
     discovery, confirmation = _two_halves({"first": FIRST_20}, WRONG)
-    (evidence,) = HoldoutVerifier().verify(
-        [_column_slice("first")], discovery=discovery, confirmation=confirmation, criterion=TOP_1
-    )
+    (evidence,) = _verified([_column_slice("first")], discovery, confirmation)
     assert evidence.effect.risk_ratio == pytest.approx(0.8 / 0.05)
     assert evidence.effect.cohens_h == pytest.approx(1.7633, abs=1e-4)
     assert evidence.effect.ratio_interval.low < 16 < evidence.effect.ratio_interval.high
@@ -438,9 +410,7 @@ def test_verify__nothing_is_confirmed_in_a_planted_world_without_a_problem():
             .slices
         )
         assert len(found) >= 3
-        evidence = HoldoutVerifier().verify(
-            found, discovery=discovery, confirmation=confirmation, criterion=TOP_1
-        )
+        evidence = _verified(found, discovery, confirmation)
         assert [entry.verdict for entry in evidence if entry.verdict is Verdict.CONFIRMED] == []
 
 
@@ -488,9 +458,7 @@ def test_measured_elsewhere__images_that_were_seen_are_left_out(make_samples, ma
 def test_with_elsewhere__only_confirmed_slices(make_samples, marked):
     discovery, confirmation, test = _world(make_samples)
     slices = [marked(discovery), marked(discovery, threshold=0.9999)]
-    evidence = HoldoutVerifier().verify(
-        slices, discovery=discovery, confirmation=confirmation, criterion=TOP_1
-    )
+    evidence = _verified(slices, discovery, confirmation)
     assert [entry.verdict for entry in evidence] == [Verdict.CONFIRMED, Verdict.TOO_FEW]
     full = with_elsewhere(slices, evidence, {"test": test}, TOP_1)
     assert [len(entry.elsewhere) for entry in full] == [1, 0]

@@ -32,7 +32,7 @@ def test_worst_slice__one_contest_a_class_over_its_parts(training, make_slice):
     assert chosen.rows.tolist() == list(range(12))
     assert chosen.weights.tolist() == [1.0] * 12
     assert _group_objectives(chosen) == [[[0, 1], [6, 7], [2, 3, 4, 5]]]
-    assert "1 group_objectives among 3 parts." in chosen.note
+    assert "1 group objectives among 3 parts." in chosen.note
 
 
 def test_worst_slice__multi_label_rows_join_the_first_contest_that_wants_them(make_slice):
@@ -53,7 +53,7 @@ def test_worst_slice__says_whose_samples_are_taken(make_slice):
     chosen = WorstSliceRepairer().select(slices, given)
     assert _group_objectives(chosen) == [[[0], [1, 2]]]
     assert (
-        "The samples of “pear” are in the group_objectives of other labels already." in chosen.note
+        "The samples of “pear” are in the group objectives of other labels already." in chosen.note
     )
 
 

@@ -83,11 +83,14 @@ def name_of(contrast, phrase="", **changes):
     return SliceName(**{**given, **changes})
 
 
+CHECKER = NameChecker(space="clip", assistants=Assistants(embed_texts=padded, measured=ALL_KNOWN))
+
+
 def checked(*names, holds=True, assistants=None, groups=None, **changes):
     pair = halves_of(holds=holds, groups=groups)
-    asking = assistants or Assistants(embed_texts=padded, measured=ALL_KNOWN)
     found = slice_of(pair[0], *names, **changes)
-    return NameChecker(space="clip", assistants=asking).check([found], [pair])[0]
+    checker = NameChecker(space="clip", assistants=assistants) if assistants else CHECKER
+    return checker.check([found], [pair])[0]
 
 
 def test_check__known_fitting_and_held__is_the_title():
@@ -189,12 +192,9 @@ def test_check__words_of_keywords_are_judged_by_what_the_encoder_knows():
 def test_check__all_words_of_a_run_are_one_family():
     pair = halves_of()
     words = [name_of("green"), *(name_of("blurry", f"a {n} photo") for n in range(9))]
-    checker = NameChecker(
-        space="clip", assistants=Assistants(embed_texts=padded, measured=ALL_KNOWN)
-    )
-    alone = checker.check([slice_of(pair[0], words[0])], [pair])[0].name.held
+    alone = CHECKER.check([slice_of(pair[0], words[0])], [pair])[0].name.held
     slices = [slice_of(pair[0], *words[:5]), slice_of(pair[0], *words[5:])]
-    among = checker.check(slices, [pair, pair])[0].name.held
+    among = CHECKER.check(slices, [pair, pair])[0].name.held
     assert among.p_value == alone.p_value
     assert among.q_value == pytest.approx(10 * alone.p_value)
 
@@ -210,10 +210,7 @@ def test_check__images_of_one_group_count_once():
 def test_check__too_few_members_elsewhere__is_no_title():
     pair = halves_of()
     few = pair[1].only(pair[1].rows[:12])
-    checker = NameChecker(
-        space="clip", assistants=Assistants(embed_texts=padded, measured=ALL_KNOWN)
-    )
-    found = checker.check([slice_of(pair[0], name_of("green"))], [(pair[0], few)])[0]
+    found = CHECKER.check([slice_of(pair[0], name_of("green"))], [(pair[0], few)])[0]
     assert found.name is None
     assert "too few members" in found.names[0].doubt
 
@@ -229,11 +226,8 @@ def test_check__reads_no_prediction():
         replace(one, dataset=one.dataset.with_predictions(predictions=np.ones(N, dtype=np.int64)))
         for one in pair
     ]
-    checker = NameChecker(
-        space="clip", assistants=Assistants(embed_texts=padded, measured=ALL_KNOWN)
-    )
     names = [
-        checker.check([slice_of(pair[0], name_of("green"))], [tuple(halves)])[0].names
+        CHECKER.check([slice_of(pair[0], name_of("green"))], [tuple(halves)])[0].names
         for halves in (pair, turned)
     ]
     assert names[0] == names[1]
