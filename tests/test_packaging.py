@@ -115,3 +115,22 @@ def test_build_pages__npm_registry_cannot_be_reached__says_what_to_do(checkout):
     assert "error: The pages cannot be built" in done.stderr
     assert "to do: Install Node.js" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_modules__need_no_heavy_library_outside_models():
+    """Whoever installs no extra imports every room but that of models; a module that needs torch is imported when torch is meant."""
+    rooms = sorted(path for path in (ROOT / "src" / "weakspot").rglob("*.py"))
+    names = [
+        ".".join(path.relative_to(ROOT / "src").with_suffix("").parts).removesuffix(".__init__")
+        for path in rooms
+    ]
+    outside = [name for name in names if not name.startswith(("weakspot.models", "weakspot.__"))]
+    code = (
+        "import importlib, sys\n"
+        "for name in ('torch', 'torchvision', 'open_clip', 'transformers', 'timm', 'diffusers', 'ray'):\n"
+        "    sys.modules[name] = None\n"
+        f"for name in {outside!r}:\n"
+        "    importlib.import_module(name)\n"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr

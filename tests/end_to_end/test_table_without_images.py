@@ -112,7 +112,7 @@ def test_run__methods_that_cannot_work_get_one_sentence_before_anything_is_read(
 
 def test_hypothesis__values_of_columns(weakspot, ready):
     code, out, _ = weakspot(
-        "hypothesis",
+        "ask",
         "-p",
         ready,
         "--class",
@@ -125,10 +125,10 @@ def test_hypothesis__values_of_columns(weakspot, ready):
     assert out.count("good: ") == 2
     assert "matches but does not separate" in out
     assert "Samples whose “colour” is green." in out
-    code, _, err = weakspot("hypothesis", "-p", ready, "--class", "apple", "colour = blue")
+    code, _, err = weakspot("ask", "-p", ready, "--class", "apple", "colour = blue")
     assert code == 2
     assert "Its values are green, red, yellow." in err
-    code, _, err = weakspot("hypothesis", "-p", ready, "--class", "apple", "on a shelf")
+    code, _, err = weakspot("ask", "-p", ready, "--class", "apple", "on a shelf")
     assert code == 2
     assert "align" not in err
 
@@ -231,7 +231,9 @@ def test_pages__answer_without_images(client):
     best = next(line for line in slices if line["title"] == "apple: green")
     page = client.get(f"/api/slices/{best['slice_id']}/members", params={"kind": "members"}).json()
     tables = client.get("/api/classes").json()["tables"]
-    facts = client.get(f"/api/samples/{page['rows'][0]}", params={"tables": tables}).json()
+    facts = client.get(
+        f"/api/samples/{page['samples'][0]['row']}", params={"tables": tables}
+    ).json()
     assert {"name": "colour", "value": "green"} in facts["columns"]
 
 

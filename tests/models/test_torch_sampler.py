@@ -6,7 +6,7 @@ import torch
 from torch.utils.data import DataLoader, Sampler, TensorDataset
 
 from weakspot.core.errors import ConfigError, DataError
-from weakspot.models.training_weights import WeightedSamples, loss_weights
+from weakspot.models.torch_sampler import WeightedSamples, loss_weights
 
 TABLE = """sample_id,image,label,weight,source
 aa,1.png,cat,0.5,train

@@ -17,7 +17,8 @@ from weakspot.core.samples import SampleSet
 from weakspot.models.callable_classifier import CallableClassifier
 from weakspot.models.files import read_head
 from weakspot.models.onnx.classifier import OnnxClassifier
-from weakspot.models.training_weights import WeightedSamples, read_training_weights
+from weakspot.models.torch_sampler import WeightedSamples
+from weakspot.models.training_weights import read_training_weights
 from weakspot.repair.bench import RepairBench
 from weakspot.repair.export import export_repair, read_plan, write_training_lists
 
