@@ -12,6 +12,7 @@ import numpy as np
 import skops.io
 from sklearn.linear_model import LogisticRegression
 
+from weakspot.core.assistants import NO_ASSISTANTS
 from weakspot.core.dataset import Split
 from weakspot.core.heads import RepairMaterial
 from weakspot.core.repairs import RepairPlan
@@ -19,9 +20,12 @@ from weakspot.core.rules import ColumnRule
 from weakspot.core.slices import DataUse, FailureSlice
 from weakspot.models.sklearn.classifier import SklearnClassifier
 from weakspot.models.training_weights import read_training_weights
+from weakspot.repair.bench import RepairBench
 from weakspot.repair.export import export_repair
 from weakspot.repair.strategies.reweighting import SliceBalancedRepairer
 from weakspot.repair.training.trainer import HeadTrainer
+from weakspot.run.preparation import EmbedResult, Prepared
+from weakspot.run.settings import Settings
 from weakspot.testing.planted import plant, rare
 
 folder = Path(tempfile.mkdtemp())
@@ -52,22 +56,27 @@ head = trainer.train(
 ).head
 
 # %% Export it: into your own format, read back and checked; your own files stay as they are
-exported = export_repair(
-    folder / "repaired",
-    classifier=classifier,
-    head=head,
-    class_names=dataset.class_names,
-    selection=selection,
+prepared = Prepared(
     samples=training,
-    plan=RepairPlan(slice_ids=(green.slice_id,), repairer="slice-balanced"),
-    slices=[green],
+    assistants=NO_ASSISTANTS,
+    embedder=None,
+    classifier=classifier,
+    summary=EmbedResult(),
+    inputs={},
 )
-for path in exported.files:
+files, notes = export_repair(
+    folder / "repaired",
+    RepairBench.of(prepared, Settings(), [green]),
+    head=head,
+    selection=selection,
+    plan=RepairPlan(slice_ids=(green.slice_id,), repairer="slice-balanced"),
+)
+for path in files:
     print(f"  {path.relative_to(folder).as_posix()}")
 
 # %% Your classifier before and after, on test samples
 test = world.samples(Split.TEST)
-repaired = SklearnClassifier(path=exported.files[0], class_names=list(names))
+repaired = SklearnClassifier(path=files[0], class_names=list(names))
 discs = green.class_rows(test)
 for title, rows in (("green discs", green.members(test, discs)), ("all", test.rows)):
     right = [
