@@ -132,5 +132,7 @@ def test_modules__need_no_heavy_library_outside_models():
         f"for name in {outside!r}:\n"
         "    importlib.import_module(name)\n"
     )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
     assert result.returncode == 0, result.stderr
