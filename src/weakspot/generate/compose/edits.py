@@ -232,10 +232,6 @@ def written_over(pixels: ByteArray, random: np.random.Generator) -> ByteArray:
     return np.asarray(drawn, dtype=np.uint8)
 
 
-def _unchanged(pixels: ByteArray, _random: np.random.Generator) -> ByteArray:
-    return pixels
-
-
 WHOLE_IMAGE: Mapping[tuple[Change, str], Edit] = MappingProxyType(
     {
         ("pose", "mirrored"): lambda pixels, _random: np.ascontiguousarray(pixels[:, ::-1]),
@@ -244,7 +240,7 @@ WHOLE_IMAGE: Mapping[tuple[Change, str], Edit] = MappingProxyType(
         ("weather", "fog"): foggy,
         ("weather", "rain"): rainy,
         ("weather", "snow"): snowing,
-        ("light", "normal"): _unchanged,
+        ("light", "normal"): lambda pixels, _random: pixels,
         ("light", "dark"): darkened,
         ("light", "bright"): brightened,
         ("blur", "all"): lambda pixels, _random: blurred(pixels),

@@ -96,11 +96,14 @@ def without_adjectives(sentence: str) -> tuple[str, ...]:
         place for place in range(len(words) - 1) if _stands_before(words[place], words[place + 1])
     ][:_MAX_ADJECTIVES]
     shorter = [
-        _with_right_articles([word for place, word in enumerate(words) if place not in dropped])
+        " ".join(word for place, word in enumerate(words) if place not in dropped)
         for size in range(len(places), 0, -1)
         for dropped in combinations(reversed(places), size)
     ]
-    return tuple(dict.fromkeys(shorter))
+    with_right_articles = (
+        _ARTICLE.sub(lambda found: with_article(found.group(2)), said) for said in shorter
+    )
+    return tuple(dict.fromkeys(with_right_articles))
 
 
 def _stands_before(word: str, following: str) -> bool:
@@ -116,10 +119,6 @@ def _stands_before(word: str, following: str) -> bool:
         and following not in PREPOSITIONS
         and bool(content_words(following, with_carriers=True))
     )
-
-
-def _with_right_articles(words: Sequence[str]) -> str:
-    return _ARTICLE.sub(lambda found: with_article(found.group(2)), " ".join(words))
 
 
 def n_content_words(sentences: Sequence[str]) -> int:
