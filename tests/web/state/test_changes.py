@@ -5,7 +5,7 @@ import asyncio
 from tests.web.async_calls import run_apart
 
 from weakspot.web.server_parts import LiveChanges, LiveState
-from weakspot.web.state.changes import Change, changes_of, keep_change, version_of
+from weakspot.web.state.changes import Change, keep_change, version_of
 from weakspot.web.state.store import StateStore
 
 
@@ -38,11 +38,3 @@ def _change_elsewhere(url):
         keep_change(other, Change(kind="marks", subject="marks", sentence="Marked.", by="Ada"))
     finally:
         other.close()
-
-
-def test_changes_of__from_a_number_downwards__newest_first(state):
-    for number in range(5):
-        change = Change(kind="marks", subject="marks", sentence=f"{number}.", by="Ada")
-        keep_change(state, change)
-    assert [one.sentence for one in changes_of(state, before=None, limit=2)] == ["4.", "3."]
-    assert [one.sentence for one in changes_of(state, before=4, limit=9)] == ["2.", "1.", "0."]

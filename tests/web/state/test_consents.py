@@ -1,10 +1,10 @@
-"""Who agreed to what, in a database of its own."""
+"""Who agreed to what."""
 
 import pytest
 
 from weakspot.web.auth.login import add_person
 from weakspot.web.problems import RefusedError
-from weakspot.web.state.store import Role, StateStore
+from weakspot.web.state.store import Role
 from weakspot.web.state.studies import (
     StudyOptions,
     agree,
@@ -13,13 +13,6 @@ from weakspot.web.state.studies import (
     consents_of,
     create_study,
 )
-
-
-@pytest.fixture
-def state(tmp_path):
-    store = StateStore(f"sqlite:///{tmp_path / 'state.sqlite'}")
-    yield store
-    store.close()
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ from weakspot.web.services.studies import PhraseFigures
 from weakspot.web.state.store import PEOPLE, Role
 from weakspot.web.state.studies import (
     keep_phrase,
-    mark_accepted,
     open_or_close,
     phrases_of,
     report_activity,
@@ -69,14 +68,6 @@ def test_keep_phrase__many_threads__keep_everything(state, study, somebody):
     owner = somebody("Owner", Role.OWNER)
     kept = [one.phrase for _, one in study_phrases(state, owner, study.study_id)]
     assert sorted(kept) == sorted(f"{one.name} {number}" for one in people for number in range(10))
-
-
-def test_mark_accepted__phrase__has_its_slice(state, study, somebody):
-    ada = somebody()
-    kept = keep_phrase(state, ada, SAID, study_id=study.study_id)
-    mark_accepted(state, kept.phrase_id, "abc")
-    [found] = phrases_of(state, ada, study_id=study.study_id, class_title=None)
-    assert found.slice_id == "abc"
 
 
 def test_phrases_of__outside_studies__are_kept_apart(state, study, somebody):

@@ -101,18 +101,15 @@ class AllowedPlaces:
         except (OSError, ValueError, RuntimeError):
             raise ConfigError("This is no path.", where="path") from None
         if not any(found.is_relative_to(root.resolve()) for root in self.roots):
+            below = " or ".join(dict.fromkeys(str(root.resolve()) for root in self.roots))
             raise ConfigError(
                 "This place may not be read from here.",
                 where="path",
-                fix=f"Choose something below {self.shown}, or start `weakspot serve` with the place behind it.",
+                fix=f"Choose something below {below}, or start `weakspot serve` with the place behind it.",
             )
         if not is_there:
             raise ConfigError("There is nothing at this path.", where="path", fix="Correct it.")
         return found
-
-    @property
-    def shown(self) -> str:
-        return " or ".join(dict.fromkeys(str(root.resolve()) for root in self.roots))
 
     def list_folder(self, text: str) -> PlaceList:
         """Return what lies in a folder.

@@ -455,8 +455,8 @@ def finished_by(state: StateStore, person: Person, study_id: str) -> list[str]:
 
 def finish_class(
     state: StateStore, person: Person, study_id: str, title: str, *, is_finished: bool
-) -> list[str]:
-    """Write down that somebody is done with a class, or is not after all, and return all they are done with.
+) -> None:
+    """Write down that somebody is done with a class, or is not after all.
 
     Raises:
         RefusedError: 404 if the study is not theirs or has no such class, 409 if it is closed.
@@ -471,7 +471,6 @@ def finish_class(
                 rows.execute(insert(FINISHED).values(**place, created=now()))
     except IntegrityError:
         pass  # Another window of the same person did so at the same moment.
-    return finished_by(state, person, study_id)
 
 
 def did_tutorial(state: StateStore, person: Person) -> bool:
