@@ -74,7 +74,7 @@ def _section(stand_in: Reproduction | None, true_data: Sequence[Reproduction]) -
     shown_one = stand_in or true_data[0]
     folder = shown_one.paper if stand_in is not None else f"{shown_one.paper}{TRUE_DATA}"
     yield f"## {shown_one.title}\n"
-    yield f"`{shown_one.command}`. {shown_one.data_words} All tables: [{folder}]({FOLDER}/{folder}/tables.md).\n"
+    yield f"`{shown_one.command}`. What it ran on, and all tables: [{folder}]({FOLDER}/{folder}/tables.md).\n"
     yield from (
         f"![{name.removesuffix('.svg')}]({FOLDER}/{folder}/{name})\n"
         for name in shown_one.plots[:1]
