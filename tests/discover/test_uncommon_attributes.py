@@ -45,12 +45,15 @@ def _proposing(*values):
     return Assistants(embed_texts=_words, propose=lambda _prompt, _schema: {"values": list(values)})
 
 
+def _found(samples, assistants, **settings):
+    method = UncommonAttributesDiscoverer(**settings)
+    return method.discover(samples, TOP_1, seed=0, assistants=assistants)
+
+
 def test_discover__counts_by_hand():
     places = ["desert"] * 12 + ["beach"] * 4 + ["sea"] * 4 + ["desert"] * 2 + ["sea"] * 18
     samples = _seals(places, [True] * 20 + [False] * 20)
-    found = UncommonAttributesDiscoverer().discover(
-        samples, TOP_1, seed=0, assistants=_proposing("desert", "on a beach", "in a cave")
-    )
+    found = _found(samples, _proposing("desert", "on a beach", "in a cave"))
     by_value = {item.parameters["value"]: item for item in found.slices}
     desert = by_value["in a desert"]
     assert desert.names[0].phrase == "a photo of a seal in a desert"
@@ -71,9 +74,7 @@ def test_discover__counts_by_hand():
 
 def test_discover__plain_class_stands_for_none_of_these():
     samples = _seals(["sea"] * 20, [True] * 10 + [False] * 10)
-    found = UncommonAttributesDiscoverer().discover(
-        samples, TOP_1, seed=0, assistants=_proposing("desert", "beach")
-    )
+    found = _found(samples, _proposing("desert", "beach"))
     assert found.slices == ()
     assert "5 of the 5 failures looked at show none of 2 values" in found.notes[0].note
 
@@ -83,10 +84,7 @@ def test_discover__top_k_and_fewest_seeds():
     samples = _seals(places, [True] * 16 + [False] * 10)
     assistants = _proposing("desert", "beach", "cave")
     values = lambda **settings: [  # noqa: E731
-        item.parameters["value"]
-        for item in UncommonAttributesDiscoverer(**settings)
-        .discover(samples, TOP_1, seed=0, assistants=assistants)
-        .slices
+        item.parameters["value"] for item in _found(samples, assistants, **settings).slices
     ]
     assert values(held_out_share=0.0, top_k=1) == ["in a desert"]
     assert values(held_out_share=0.0) == ["in a desert", "in a beach", "in a cave"]
@@ -125,7 +123,7 @@ def test_discover__asks_the_papers_question_once_per_class_and_axis():
 def test_discover__garbage_from_a_language_model_is_a_note(answer):
     samples = _seals(["desert"] * 8 + ["sea"] * 8, [True] * 8 + [False] * 8)
     assistants = Assistants(embed_texts=_words, propose=lambda _prompt, _schema: answer)
-    found = UncommonAttributesDiscoverer().discover(samples, TOP_1, seed=0, assistants=assistants)
+    found = _found(samples, assistants)
     assert "built-in values of 'background' were tried" in found.notes[0].note
     assert [item.parameters["value"] for item in found.slices] == ["in a desert"]
 
@@ -231,9 +229,7 @@ def test_discover__objects_seen_several_times_count_once():
         samples = _seals([places[row] for row in rows], [failed[row] for row in rows])
         if names is not None:
             samples = replace(samples, dataset=samples.dataset.with_groups(pa.array(names)))
-        found = UncommonAttributesDiscoverer(min_seeds=2).discover(
-            samples, TOP_1, seed=0, assistants=_proposing("desert")
-        )
+        found = _found(samples, _proposing("desert"), min_seeds=2)
         (desert,) = found.slices
         chances.append(desert.strength_p)
         assert desert.parameters["n_heldout"] == (10 if names is None else 40)

@@ -17,8 +17,8 @@ from weakspot.verify.holdout import HoldoutVerifier
 TOP_1 = FailureCriterion()
 
 
-def _world(*, green_apples_training, green_pears_training, n_training=20, wrong=1):
-    """Twenty apples and twenty pears in training, forty apples in evaluation of which twenty are green and fail."""
+def _world(green_apples_training, green_pears_training, *, n_training=20, wrong=1):
+    """Twenty apples and twenty pears in training, some of them green, forty apples in evaluation of which twenty are green and fail."""
     greens = (
         [
             None if green_apples_training is None else place < green_apples_training
@@ -54,8 +54,15 @@ def _world(*, green_apples_training, green_pears_training, n_training=20, wrong=
     return found, training, evaluation
 
 
+GREEN_APPLES = _world(0, 0)[0]
+
+
+def _cause(found, training, evaluation, **options):
+    return CauseFinder(**options).cause(found, training, evaluation, TOP_1)
+
+
 def test_cause__rare_in_training():
-    finding = CauseFinder().cause(*_world(green_apples_training=2, green_pears_training=5), TOP_1)
+    finding = _cause(*_world(2, 5))
     assert finding.cause is Cause.RARE
     assert (finding.share_training, finding.share_evaluation) == (0.1, 0.5)
     assert (finding.dominant_prediction, finding.dominant_share) == ("pear", 1.0)
@@ -68,73 +75,61 @@ def test_cause__rare_in_training():
 
 
 def test_cause__cue_of_another_class():
-    finding = CauseFinder().cause(*_world(green_apples_training=2, green_pears_training=18), TOP_1)
+    finding = _cause(*_world(2, 18))
     assert finding.cause is Cause.SPURIOUS
     assert (finding.rival, finding.in_rival.value) == ("pear", 0.9)
 
 
 def test_cause__a_cue_that_members_are_not_pulled_to_is_none():
-    finding = CauseFinder().cause(
-        *_world(green_apples_training=2, green_pears_training=18, wrong=2), TOP_1
-    )
+    finding = _cause(*_world(2, 18, wrong=2))
     assert finding.dominant_prediction == "melon"
     assert finding.cause is Cause.RARE
 
 
 def test_cause__more_common_than_in_training():
     # Twelve of 100 in training are not rare, but 20 of 40 in evaluation are far more.
-    finding = CauseFinder().cause(
-        *_world(green_apples_training=12, green_pears_training=0, n_training=100), TOP_1
-    )
+    finding = _cause(*_world(12, 0, n_training=100))
     assert finding.cause is Cause.SHIFT
-    silent = CauseFinder(shift_ratio=0.1).cause(
-        *_world(green_apples_training=12, green_pears_training=0, n_training=100), TOP_1
-    )
+    silent = _cause(*_world(12, 0, n_training=100), shift_ratio=0.1)
     assert silent.cause is Cause.UNKNOWN
     assert silent.signs == ("Training may have fewer of them; there are too few samples to tell.",)
 
 
 def test_cause__hard_although_common():
     # Failures that go to several classes are neither look-alike classes nor labels of one other class.
-    found, training, evaluation = _world(green_apples_training=10, green_pears_training=18)
+    found, training, evaluation = _world(10, 18)
     predictions = np.array(evaluation.dataset.predictions)
     predictions[40:60:2] = 2
     spread = replace(
         evaluation, dataset=evaluation.dataset.with_predictions(predictions=predictions)
     )
-    assert CauseFinder().cause(found, training, spread, TOP_1).cause is Cause.HARD
+    assert _cause(found, training, spread).cause is Cause.HARD
 
 
 def test_cause__without_embeddings_one_wrong_answer_may_be_look_alike_classes():
-    finding = CauseFinder().cause(*_world(green_apples_training=10, green_pears_training=18), TOP_1)
+    finding = _cause(*_world(10, 18))
     assert finding.cause is Cause.UNKNOWN
     assert "Without embeddings" in finding.sentence
 
 
 def test_cause__rare_everywhere_counts_as_rare():
-    found, training, evaluation = _world(green_apples_training=0, green_pears_training=0)
-    assert (
-        CauseFinder(shift_ratio=0.0).cause(found, training, evaluation, TOP_1).cause is Cause.RARE
-    )
+    found, training, evaluation = _world(0, 0)
+    assert _cause(found, training, evaluation, shift_ratio=0.0).cause is Cause.RARE
 
 
 def test_cause__a_column_that_training_lacks_says_nothing_of_training():
-    found, training, evaluation = _world(
-        green_apples_training=None, green_pears_training=0, n_training=20
-    )
+    found, training, evaluation = _world(None, 0, n_training=20)
 
-    finding = CauseFinder().cause(found, training, evaluation, TOP_1)
+    finding = _cause(found, training, evaluation)
 
     assert finding.cause is Cause.UNKNOWN
     assert finding.in_training is None
 
 
 def test_cause__a_listing_says_nothing_of_training():
-    found, training, evaluation = _world(green_apples_training=0, green_pears_training=0)
+    found, training, evaluation = _world(0, 0)
     listed = IdRule(sample_ids=tuple(evaluation.dataset.sample_ids(evaluation.rows[:20])))
-    finding = CauseFinder().cause(
-        found.model_copy(update={"rule": listed}), training, evaluation, TOP_1
-    )
+    finding = _cause(found.model_copy(update={"rule": listed}), training, evaluation)
     assert (finding.cause, finding.share_training) == (Cause.UNKNOWN, None)
 
 
@@ -155,12 +150,7 @@ def _table(*, works):
         metadata={"is_green": greens.tolist()},
         rows=np.arange(180),
     )
-    return CauseFinder().cause(
-        _world(green_apples_training=0, green_pears_training=0)[0],
-        samples.only(samples.rows[:0]),
-        samples,
-        TOP_1,
-    )
+    return _cause(GREEN_APPLES, samples.only(samples.rows[:0]), samples)
 
 
 def test_cause__a_table_without_training_rows_may_show_a_cue():
@@ -217,7 +207,7 @@ def _along(threshold=2.0):
         threshold=threshold,
         normalise=False,
     )
-    found = _world(green_apples_training=0, green_pears_training=0)[0]
+    found = GREEN_APPLES
     return found.model_copy(update={"rule": rule})
 
 
@@ -231,8 +221,8 @@ def _along(threshold=2.0):
     ],
 )
 def test_cause__of_a_direction(given, cause):
-    for found in (_along(), _world(green_apples_training=0, green_pears_training=0)[0]):
-        finding = CauseFinder().cause(found, *_clouds(**given), TOP_1)
+    for found in (_along(), GREEN_APPLES):
+        finding = _cause(found, *_clouds(**given))
         assert finding.cause is cause
     if cause is Cause.CONFUSABLE:
         assert finding.either.value >= 0.5
@@ -245,19 +235,13 @@ def test_cause__a_direction_on_which_another_class_lies_is_no_cue():
     embeddings = np.array(training.space("clip").embeddings)
     embeddings[training.dataset.labels == 1, 3] += 5.0
     spaces = {"clip": EmbeddingSpace(encoder_id="toy", embeddings=embeddings)}
-    finding = CauseFinder().cause(
-        _along(), replace(training, spaces=spaces), replace(evaluation, spaces=spaces), TOP_1
-    )
+    finding = _cause(_along(), replace(training, spaces=spaces), replace(evaluation, spaces=spaces))
     assert finding.in_rival.value == 1.0
     assert finding.cause is Cause.HARD
 
 
 def test_cause__where_failures_go():
-    confused_with = (
-        CauseFinder()
-        .cause(*_world(green_apples_training=2, green_pears_training=5), TOP_1)
-        .confused_with
-    )
+    confused_with = _cause(*_world(2, 5)).confused_with
     assert (confused_with.answer, confused_with.is_real) == ("pear", True)
     assert (
         confused_with.inside.count,
@@ -273,13 +257,13 @@ def test_cause__where_failures_go():
 
 def test_cause__a_wrong_answer_that_does_not_stand_out():
     # Inside, failures go to pear and melon by halves, as they do outside.
-    found, training, evaluation = _world(green_apples_training=2, green_pears_training=5)
+    found, training, evaluation = _world(2, 5)
     predictions = evaluation.dataset.predictions.copy()
     predictions[40:80] = [1, 2] * 10 + [1, 2] * 4 + [0] * 12
     changed = replace(
         evaluation, dataset=evaluation.dataset.with_predictions(predictions=predictions)
     )
-    finding = CauseFinder().cause(found, training, changed, TOP_1)
+    finding = _cause(found, training, changed)
     assert finding.confused_with.is_real is False
     assert finding.confused_with.sentence == (
         "No wrong answer stands out: the most frequent is pear, with 10 of 20 failures inside and 4 of 8 outside."
@@ -289,19 +273,15 @@ def test_cause__a_wrong_answer_that_does_not_stand_out():
 
 def test_cause__a_minority_answer_counts_if_it_is_the_slice_that_gets_it():
     # Inside, 9 of 20 failures become pear; outside, none of 12.
-    found, training, evaluation = _world(green_apples_training=2, green_pears_training=5)
+    found, training, evaluation = _world(2, 5)
     predictions = evaluation.dataset.predictions.copy()
     predictions[40:80] = [1] * 9 + [2] * 8 + [3] * 3 + [2] * 12 + [0] * 8
     dataset = replace(
         evaluation.dataset, class_names=("apple", "pear", "melon", "plum")
     ).with_predictions(predictions=predictions)
-    confused_with = (
-        CauseFinder()
-        .cause(
-            found, replace(training, dataset=dataset), replace(evaluation, dataset=dataset), TOP_1
-        )
-        .confused_with
-    )
+    confused_with = _cause(
+        found, replace(training, dataset=dataset), replace(evaluation, dataset=dataset)
+    ).confused_with
     assert (confused_with.answer, confused_with.is_real, confused_with.among_failures.value) == (
         "pear",
         True,
@@ -310,15 +290,15 @@ def test_cause__a_minority_answer_counts_if_it_is_the_slice_that_gets_it():
 
 
 def test_cause__unknown_without_training_samples():
-    found, training, evaluation = _world(green_apples_training=2, green_pears_training=5)
-    finding = CauseFinder().cause(found, training.only(training.rows[:5]), evaluation, TOP_1)
+    found, training, evaluation = _world(2, 5)
+    finding = _cause(found, training.only(training.rows[:5]), evaluation)
     assert finding.cause is Cause.UNKNOWN
     assert finding.share_training is None
     assert finding.sentence.startswith("Too few training samples of apple")
 
 
 def test_explain__only_confirmed_slices_get_a_cause():
-    found, training, evaluation = _world(green_apples_training=2, green_pears_training=5)
+    found, training, evaluation = _world(2, 5)
     nothing = FailureSlice(
         class_name="apple",
         rule=ColumnRule(column="is_green", values=("never",)),
@@ -347,17 +327,15 @@ def test_cause__multi_label_cue_of_the_label_that_is_wrongly_given():
         predicted_matrix=said,
         metadata={"is_green": greens},
     )
-    found, _, _ = _world(green_apples_training=2, green_pears_training=0)
+    found, _, _ = _world(2, 0)
     samples = SampleSet(dataset=dataset, rows=np.arange(40))
     halves = samples.only(np.arange(20)), samples.only(np.arange(20, 40))
-    finding = CauseFinder().cause(found.model_copy(update={"side": Side.ABSENT}), *halves, TOP_1)
+    finding = _cause(found.model_copy(update={"side": Side.ABSENT}), *halves)
     assert finding.cause is Cause.SPURIOUS
     assert (finding.rival, finding.in_rival.value, finding.share_training) == ("apple", 0.9, 0.1)
     assert "of samples without apple in training" in finding.sentence
     assert (
-        CauseFinder(cue_share=0.95)
-        .cause(found.model_copy(update={"side": Side.ABSENT}), *halves, TOP_1)
-        .cause
+        _cause(found.model_copy(update={"side": Side.ABSENT}), *halves, cue_share=0.95).cause
         is Cause.RARE
     )
 
@@ -383,12 +361,12 @@ def _objects(seed, *, is_told, kind=0.3, per_object=5):
 
 
 def test_cause__objects_seen_several_times_make_no_shift_and_no_wrong_answer():
-    found = _world(green_apples_training=0, green_pears_training=0)[0]
+    found = GREEN_APPLES
     seen = {True: np.zeros(2), False: np.zeros(2)}
     for seed in range(60):
         for is_told in (True, False):
             training, evaluation = _objects(seed, is_told=is_told)
-            finding = CauseFinder().cause(found, training, evaluation, TOP_1)
+            finding = _cause(found, training, evaluation)
             worth = (0.2, 0.2) if is_told else (1.0, 1.0)
             shares = finding.in_evaluation, finding.in_training
             seen[is_told] += [
@@ -402,18 +380,16 @@ def test_cause__objects_seen_several_times_make_no_shift_and_no_wrong_answer():
 def test_cause__intervals_and_least_numbers_count_objects():
     training, evaluation = _objects(0, is_told=True)
     images = _objects(0, is_told=False)
-    found = _world(green_apples_training=0, green_pears_training=0)[0]
-    told, single = (
-        CauseFinder().cause(found, *given, TOP_1) for given in ((training, evaluation), images)
-    )
+    found = GREEN_APPLES
+    told, single = (_cause(found, *given) for given in ((training, evaluation), images))
     assert told.in_training.value == single.in_training.value
     for name in ("in_training", "in_evaluation"):
         first, second = (getattr(one, name).interval for one in (told, single))
         assert first.high - first.low > 1.8 * (second.high - second.low)
     # Forty images of eight objects are fewer than ten samples.
     few = training.only(training.rows[:40])
-    assert CauseFinder().cause(found, few, evaluation, TOP_1).in_training is None
-    assert CauseFinder().cause(found, images[0].only(few.rows), images[1], TOP_1).in_training
+    assert _cause(found, few, evaluation).in_training is None
+    assert _cause(found, images[0].only(few.rows), images[1]).in_training
 
 
 def test_stratified_p__groups_count_once():

@@ -87,29 +87,12 @@ def test_edited_book__undone__the_first_column_again():
 
 
 def test_edited_book__deleted_word__is_told_anew_and_merging_does_not_change_what_is_told():
-    deleted = _log(_edit("delete value", values=("green",)))
-    more = EditLog(
-        entries=(
-            *deleted.entries,
-            LoggedEdit(
-                number=2,
-                edit=_edit("add value", given=(GivenValue(title="pink", phrases=("a", "b")),)),
-                by="",
-                time="",
-            ),
-        )
+    edits = (
+        _edit("delete value", values=("green",)),
+        _edit("add value", given=(GivenValue(title="pink", phrases=("a", "b")),)),
+        _edit("merge values", values=("red", "pink"), title="warm"),
     )
-    merged = EditLog(
-        entries=(
-            *more.entries,
-            LoggedEdit(
-                number=3,
-                edit=_edit("merge values", values=("red", "pink"), title="warm"),
-                by="",
-                time="",
-            ),
-        )
-    )
+    deleted, more, merged = (_log(*edits[:n_edits]) for n_edits in (1, 2, 3))
     assert _only(deleted).is_told_anew
     assert {one.value for one in _only(merged).to_tell().values} == {"red", "blue", "pink"}
     assert _only(more).column != _only(merged).column
