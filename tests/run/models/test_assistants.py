@@ -8,7 +8,6 @@ from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.errors import ConfigError, ModelError, UnavailableError
 from weakspot.core.samples import SampleSet
 from weakspot.data.engine.local import LocalEngine
-from weakspot.data.image_folder import ImageFolderSource
 from weakspot.data.images import decode_image
 from weakspot.data.locations import read_location
 from weakspot.models.embedded.encoder import EmbeddedDefault
@@ -25,7 +24,6 @@ from weakspot.run.assistants import (
     witness_ids,
     witness_notes,
 )
-from weakspot.run.ingestion import ingest
 from weakspot.run.settings import PartSettings, Settings
 from weakspot.store.project import ProjectStore
 from weakspot.testing.fakes import (
@@ -54,12 +52,9 @@ def planted(tmp_path_factory):
 
 
 @pytest.fixture
-def store(tmp_path, planted):
+def store(store_of, planted):
     _, written = planted
-    store = ProjectStore.create(tmp_path / "project")
-    images = written.manifest.parent
-    ingest(store, ImageFolderSource(location=str(images)), engine=ENGINE)
-    return store
+    return store_of(written.manifest.parent)
 
 
 def _samples(store):
@@ -116,13 +111,8 @@ def _scenes(store):
 
 def test_assistants_for__nobody_is_configured(store):
     samples, found = _assistants(store)
-    assert (found.embed_texts, found.captions, found.answers, found.propose, found.second) == (
-        None,
-        None,
-        None,
-        None,
-        None,
-    )
+    asked = (found.embed_texts, found.captions, found.answers, found.propose, found.second)
+    assert asked == (None,) * 5
     assert set(samples.spaces) == set()
 
 

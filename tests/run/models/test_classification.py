@@ -13,7 +13,6 @@ from weakspot.data.settings import DataSettings
 from weakspot.models.callable_classifier import CallableClassifier
 from weakspot.run.ingestion import ingest
 from weakspot.run.models import ClassifierModel, ClassifySettings, classify
-from weakspot.store.project import ProjectStore
 from weakspot.testing.fakes import planted_classifier
 from weakspot.testing.planted import plant, rare
 
@@ -57,24 +56,6 @@ class RednessClassifier:
         return ClassifierOutput(
             probabilities=np.stack([red, 1 - red], axis=1).astype(np.float32), features=features
         )
-
-
-@pytest.fixture
-def folder(tmp_path):
-    for name, green in (("cat", 10), ("dog", 100)):
-        (tmp_path / "data" / name).mkdir(parents=True)
-        for number in range(3):
-            Image.new("RGB", (8, 6), (50 + number * 50, green, 7)).save(
-                tmp_path / "data" / name / f"{number}.png"
-            )
-    return tmp_path / "data"
-
-
-@pytest.fixture
-def project(tmp_path, folder):
-    project = ProjectStore.create(tmp_path / "project")
-    ingest(project, ImageFolderSource(location=str(folder)), engine=ENGINE)
-    return project
 
 
 def test_classify__columns_follow_the_data_set(project):
@@ -132,25 +113,19 @@ def test_classify__all_images_gone(project, folder):
         classify(project, project.dataset(), RednessClassifier(), engine=ENGINE)
 
 
-def test_classify__other_classes_are_refused_before_any_image(project):
-    classifier = RednessClassifier(class_names=("dog", "fox"))
-    with pytest.raises(ModelError, match="do not have the same classes"):
+@pytest.mark.parametrize(
+    ("given", "n_seen", "said"),
+    [
+        ({"class_names": ("dog", "fox")}, 0, "do not have the same classes"),
+        ({"task": Task.MULTI_LABEL}, 0, "is multi-label, the data set is single-label"),
+        ({"scale": 1.0}, 6, r"outside \[0, 1\].*logits"),
+    ],
+)
+def test_classify__what_does_not_fit_is_refused(project, given, n_seen, said):
+    classifier = RednessClassifier(**given)
+    with pytest.raises(ModelError, match=said):
         classify(project, project.dataset(), classifier, engine=ENGINE)
-    assert classifier.n_seen == 0
-
-
-def test_classify__other_task(project):
-    with pytest.raises(
-        ModelError, match="The classifier is multi-label, the data set is single-label"
-    ):
-        classify(
-            project, project.dataset(), RednessClassifier(task=Task.MULTI_LABEL), engine=ENGINE
-        )
-
-
-def test_classify__logits(project):
-    with pytest.raises(ModelError, match=r"outside \[0, 1\].*logits"):
-        classify(project, project.dataset(), RednessClassifier(scale=1.0), engine=ENGINE)
+    assert classifier.n_seen == n_seen
 
 
 def test_classify__multi_label_thresholds(project, folder):

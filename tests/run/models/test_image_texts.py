@@ -6,8 +6,6 @@ from PIL import Image
 from weakspot.core.errors import ModelError, StoreError, UnavailableError
 from weakspot.core.run import no_progress
 from weakspot.data.engine.local import LocalEngine
-from weakspot.data.image_folder import ImageFolderSource
-from weakspot.run.ingestion import ingest
 from weakspot.run.model_map import (
     IMAGES_PER_CALL,
     MAX_FAILURES_AT_FIRST,
@@ -52,10 +50,8 @@ def images(tmp_path_factory):
 
 
 @pytest.fixture
-def store(tmp_path, images):
-    store = ProjectStore.create(tmp_path / "project")
-    ingest(store, ImageFolderSource(location=str(images)), engine=ENGINE)
-    return store
+def store(store_of, images):
+    return store_of(images)
 
 
 def _texts(store, part, *, dataset=None, progress=no_progress, flush=None, identity="redness@1"):
@@ -101,15 +97,16 @@ def test_said__another_model_or_question_is_asked_anew(store):
     assert part.n_spoken == 6
 
 
-def test_said__unreadable_image_has_no_text_and_is_tried_again_by_the_next_run(tmp_path, images):
+def test_said__unreadable_image_has_no_text_and_is_tried_again_by_the_next_run(
+    tmp_path, store_of, images
+):
     folder = tmp_path / "data" / "thing"
     folder.mkdir(parents=True)
     for number in range(3):
         (folder / f"{number}.png").write_bytes(
             (images / "thing" / f"{number:02d}.png").read_bytes()
         )
-    store = ProjectStore.create(tmp_path / "project")
-    ingest(store, ImageFolderSource(location=str(folder.parent)), engine=ENGINE)
+    store = store_of(folder.parent)
     kept = (folder / "1.png").read_bytes()
     (folder / "1.png").write_bytes(b"rubbish")
     part = Redness()

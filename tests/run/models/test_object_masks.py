@@ -4,8 +4,6 @@ from PIL import Image
 
 from weakspot.core.roles import ObjectMask
 from weakspot.data.engine.local import LocalEngine
-from weakspot.data.image_folder import ImageFolderSource
-from weakspot.run.ingestion import ingest
 from weakspot.run.model_map import (
     MAX_KEPT_SIDE,
     OUTSIDE,
@@ -18,7 +16,6 @@ from weakspot.run.model_map import (
     write_mask,
 )
 from weakspot.run.settings import Settings
-from weakspot.store.project import ProjectStore
 
 ENGINE = LocalEngine(n_workers=2, queue_depth=4)
 ROWS = np.arange(6)
@@ -55,14 +52,12 @@ class LeftPart:
 
 
 @pytest.fixture
-def store(tmp_path):
+def store(tmp_path, store_of):
     folder = tmp_path / "images" / "thing"
     folder.mkdir(parents=True)
     for number in range(6):
         Image.new("RGB", (20, 10), (40 * number + 51, 0, 0)).save(folder / f"{number}.png")
-    store = ProjectStore.create(tmp_path / "project")
-    ingest(store, ImageFolderSource(location=str(folder.parent)), engine=ENGINE)
-    return store
+    return store_of(folder.parent)
 
 
 def _masks(store, part):

@@ -9,18 +9,15 @@ from tests.run.models.witnesses.tiny_segmenter import CornerSegmenter
 
 from weakspot.core.errors import UnavailableError
 from weakspot.data.engine.local import LocalEngine
-from weakspot.data.image_folder import ImageFolderSource
-from weakspot.run.ingestion import ingest
 from weakspot.run.model_map import ImageBench
 from weakspot.run.witnesses import MasksWitness, PropertiesWitness, Seeing
-from weakspot.store.project import ProjectStore
 
 ENGINE = LocalEngine(n_workers=1, queue_depth=2)
 COLOURS = ("red", "green", "blue", "white", "black", "grey")
 
 
 @pytest.fixture
-def store(tmp_path):
+def store(tmp_path, store_of):
     for class_name in ("apple", "pear"):
         folder = tmp_path / "images" / class_name
         folder.mkdir(parents=True)
@@ -28,9 +25,7 @@ def store(tmp_path):
             image = Image.new("RGB", (64, 64), (240, 240, 235) if number else (20, 20, 20))
             image.paste(Image.new("RGB", (30 + number, 30), colour), (15, 15))
             image.save(folder / f"{number}.png")
-    store = ProjectStore.create(tmp_path / "project")
-    ingest(store, ImageFolderSource(location=str(tmp_path / "images")), engine=ENGINE)
-    return store
+    return store_of(tmp_path / "images")
 
 
 def _seeing(store, *witnesses, told=None):
