@@ -4,7 +4,7 @@ import pytest
 from weakspot.core.evidence import Evidence, Interval, Verdict
 from weakspot.core.slices import DataUse
 from weakspot.core.statistics import fisher_p
-from weakspot.verify.winners_curse import adjust_gap, with_adjusted_gaps
+from weakspot.verify.holdout import adjust_gap, with_adjusted_gaps
 
 TABLES = {"strong": (18, 20, 10, 100), "weak": (8, 20, 12, 100)}
 

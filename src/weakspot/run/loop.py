@@ -49,10 +49,9 @@ from weakspot.run.wiring import (
 )
 from weakspot.store.project import ProjectStore
 from weakspot.verify.halves import merge_folds
-from weakspot.verify.holdout import with_elsewhere
+from weakspot.verify.holdout import with_adjusted_gaps, with_elsewhere
 from weakspot.verify.organised import organise_slices
 from weakspot.verify.screening import screened
-from weakspot.verify.winners_curse import with_adjusted_gaps
 
 
 def open_data(
