@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 from typer.testing import CliRunner
 
-from weakspot_lab.reproduce.figures import Measured, PaperFigure, PaperFigures
+from weakspot_lab.reproduce.figures import Measured, PaperFigure, PaperFigures, read_figures
 from weakspot_lab.reproduce.protocol import Outcome, PaperTable, Protocol, Step, open_protocol
 from weakspot_lab.reproduce.request import ReproduceRequest
 from weakspot_lab.reproduce.running import StepJournal, run_protocol
@@ -75,6 +75,22 @@ def small_run(tmp_path_factory):
         return run_protocol(open_protocol(request), request), request
 
     return run
+
+
+@pytest.fixture(scope="session")
+def answers_every_figure():
+    """Check that a small run has every figure of its paper, a sentence for each, and says in every heading what it is."""
+
+    def check(found, request):
+        stated = read_figures(request.paper).figures
+        assert {one.figure.key for one in found.figures} == {one.key for one in stated}
+        assert all(one.why.endswith(".") for one in found.figures)
+        lines = (request.out / "tables.md").read_text().splitlines()
+        headings = [line for line in lines if line.startswith("## ")]
+        assert len(headings) > 1
+        assert all("stand-in, small" in line for line in headings)
+
+    return check
 
 
 @pytest.fixture

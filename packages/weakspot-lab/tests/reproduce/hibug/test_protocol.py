@@ -1,7 +1,6 @@
 import pytest
 
 from weakspot.core.errors import DataError
-from weakspot_lab.reproduce.figures import read_figures
 from weakspot_lab.reproduce.hibug.choosing import WAYS
 from weakspot_lab.reproduce.hibug.protocol import PROTOCOL
 from weakspot_lab.reproduce.request import ReproduceRequest
@@ -12,19 +11,8 @@ def small(small_run):
     return small_run("hibug")
 
 
-def test_protocol__every_figure_of_the_paper_is_answered(small):
-    found, request = small
-    assert {one.figure.key for one in found.figures} == {
-        one.key for one in read_figures("hibug").figures
-    }
-    assert all(one.why.endswith(".") for one in found.figures)
-    headings = [
-        line
-        for line in (request.out / "tables.md").read_text().splitlines()
-        if line.startswith("## ")
-    ]
-    assert len(headings) > 1
-    assert all("stand-in, small" in line for line in headings)
+def test_protocol__every_figure_of_the_paper_is_answered(small, answers_every_figure):
+    answers_every_figure(*small)
 
 
 def test_protocol__slices_by_threshold_are_a_table_too(small):
