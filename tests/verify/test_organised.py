@@ -35,13 +35,18 @@ def _slice(method, *rows):
     return FailureSlice(class_name="cat", rule=rule, method=method, found_on=use)
 
 
-def _verified(samples, slices):
+def _organised(samples, slices):
     nobody = samples.only(samples.rows[:0], name="discovery")
-    evidence = HoldoutVerifier().verify(
+    evidence = HoldoutVerifier(same_at=1.0).verify(
         slices, discovery=nobody, confirmation=samples, criterion=TOP_1
     )
+    return organise_slices(slices, evidence, {"other": samples}, TOP_1)
+
+
+def _verified(samples, slices):
+    evidence, _ = _organised(samples, slices)
     assert {entry.verdict for entry in evidence} == {Verdict.CONFIRMED}
-    return organise_slices(slices, evidence, {"other": samples}, TOP_1)[0]
+    return evidence
 
 
 def test_organise_slices__a_wider_slice_around_a_stronger_one(samples):
@@ -98,14 +103,6 @@ def _by_columns(*columns, digest="other"):
         method="attributes",
         found_on=DataUse(name="elsewhere", n_samples=0, digest=digest),
     )
-
-
-def _organised(samples, slices, confirmation=None):
-    nobody = samples.only(samples.rows[:0], name="discovery")
-    evidence = HoldoutVerifier(same_at=1.0).verify(
-        slices, discovery=nobody, confirmation=samples, criterion=TOP_1
-    )
-    return organise_slices(slices, evidence, confirmation or {"other": samples}, TOP_1)
 
 
 def test_organise_slices__a_worse_part_is_nested_and_what_only_goes_with_it_is_explained():
@@ -193,8 +190,4 @@ def test_organise_slices__slices_of_both_folds_are_compared_on_their_own_samples
 
 def test_organise_slices__nothing_confirmed_is_no_tree(samples):
     found = _slice("core", *range(40, 60))
-    nobody = samples.only(samples.rows[:0], name="discovery")
-    evidence = HoldoutVerifier().verify(
-        [found], discovery=nobody, confirmation=samples, criterion=TOP_1
-    )
-    assert organise_slices([found], evidence, {"other": samples}, TOP_1)[1] == ()
+    assert _organised(samples, [found])[1] == ()
