@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 
 from weakspot.core.run import CheckState
 from weakspot.run.preflight.classifier import LabelledAnswers, check_accuracy
@@ -18,32 +19,28 @@ def _checked(training, evaluation, *, is_dealt=False):
     return check_accuracy(answers, is_dealt=is_dealt)
 
 
-def test_check_accuracy__both_are_told():
-    check = _checked((90, 10), (85, 15))
-    assert check.state is CheckState.OK
-    assert check.sentence == "85 % of 100 evaluation images are right, 90 % of 100 in train."
-
-
-def test_check_accuracy__far_better_in_training():
-    check = _checked((100, 0), (66, 34))
-    assert check.state is CheckState.NOTICE
-    assert check.short == "100 % right in training, 66 % in evaluation"
-
-
-def test_check_accuracy__worse_in_training():
-    check = _checked((60, 40), (90, 10))
-    assert check.state is CheckState.NOTICE
-    assert "train is hardly what the classifier was trained on" in check.sentence
+@pytest.mark.parametrize(
+    ("training", "evaluation", "state", "said"),
+    [
+        (
+            (90, 10),
+            (85, 15),
+            CheckState.OK,
+            "85 % of 100 evaluation images are right, 90 % of 100 in train.",
+        ),
+        ((100, 0), (66, 34), CheckState.NOTICE, "100 % right in training, 66 % in evaluation"),
+        ((60, 40), (90, 10), CheckState.NOTICE, "train is hardly what the classifier was trained"),
+        ((0, 0), (30, 70), CheckState.NOTICE, "the most frequent class would be right on 50 %"),
+    ],
+)
+def test_check_accuracy__training_and_guessing_are_compared(training, evaluation, state, said):
+    check = _checked(training, evaluation)
+    assert check.state is state
+    assert said in f"{check.sentence} {check.short}"
 
 
 def test_check_accuracy__dealt_splits_are_not_compared():
     assert _checked((100, 0), (66, 34), is_dealt=True).state is CheckState.OK
-
-
-def test_check_accuracy__worse_than_guessing():
-    check = _checked((0, 0), (30, 70))
-    assert check.state is CheckState.NOTICE
-    assert "the most frequent class would be right on 50 %" in check.sentence
 
 
 def test_check_accuracy__nothing_to_evaluate():
