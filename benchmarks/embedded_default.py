@@ -52,7 +52,7 @@ from weakspot.models.embedded.encoder import (
     known_image,
 )
 from weakspot.models.embedded.image_tower import IMAGE_TOWER
-from weakspot.models.packages.registry_source import fetch
+from weakspot.models.packages import fetch
 from weakspot.models.text_side import TextProjection, read_arrays
 from weakspot_lab.align.evaluation import (
     area_under_curve,

@@ -17,7 +17,7 @@ from PIL import Image, ImageOps
 from pyarrow import parquet
 
 from weakspot.core.arrays import ByteArray, FloatArray
-from weakspot.models.packages.registry_source import fetch
+from weakspot.models.packages import fetch
 from weakspot.project.demo import GROCERIES
 
 Kind = Literal["one", "cut", "heap"]

@@ -15,9 +15,14 @@ import onnxruntime
 from PIL import Image
 
 from weakspot.models.embedded.encoder import EmbeddedDefault, known_image
-from weakspot.models.embedded.image_tower import IMAGE_TOWER, dequantise
-from weakspot.models.embedded.integer_tower import RANGES_PATH, Product, read_tower
-from weakspot.models.packages.registry_source import fetch
+from weakspot.models.embedded.image_tower import (
+    IMAGE_TOWER,
+    RANGES_PATH,
+    Product,
+    dequantise,
+    read_tower,
+)
+from weakspot.models.packages import fetch
 from weakspot.project.demo import groceries
 
 N_PHOTOGRAPHS = 16

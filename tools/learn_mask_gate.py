@@ -17,25 +17,23 @@ from segment_scenes import TrueScene, material, scenes
 from sklearn.neural_network import MLPRegressor
 
 from weakspot.core.arrays import BoolArray, FloatArray
-from weakspot.models.embedded.patch_tokens import (
+from weakspot.models.embedded.segmenter import (
+    GATE_PATH,
     GRID,
     PATCH_MODEL,
     WIDTH,
-    PatchTokens,
-    known_tokens,
-    token_graph_path,
-    write_token_graph,
-)
-from weakspot.models.embedded.segmenter import (
-    GATE_PATH,
     Estimator,
     MaskGate,
+    PatchTokens,
     found_object,
+    known_tokens,
     seen,
+    token_graph_path,
     window_around,
+    write_token_graph,
 )
 from weakspot.models.onnx.session import make_session
-from weakspot.models.packages.registry_source import fetch
+from weakspot.models.packages import fetch
 
 LEARNING_HALF = 0
 SEED = 1

@@ -5,7 +5,7 @@ from tests.build import planted_project
 from tests.faults.moody_server import MOODS, MoodyServer
 
 from weakspot.core.errors import ModelError, UnavailableError
-from weakspot.models.endpoint.classifier import EndpointClassifier
+from weakspot.models.endpoint.predictions import EndpointClassifier
 from weakspot.project.project import Project
 
 N_SAMPLES = 60

@@ -7,7 +7,7 @@ from weakspot.core.dataset import Task
 from weakspot.core.errors import ModelError
 from weakspot.core.heads import Head
 from weakspot.core.roles import ClassifierOutput
-from weakspot.models.head_fitting import check_repaired, difference_head, fitted_head, in_kind
+from weakspot.models.class_scores import check_repaired, difference_head, fitted_head, in_kind
 
 HEAD = Head(
     weights=np.array([[1.0, -2.0], [0.5, 1.0], [0.0, 4.0]], np.float32),

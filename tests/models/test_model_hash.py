@@ -1,6 +1,6 @@
 import numpy as np
 
-from weakspot.models.model_hash import arrays_hash, file_hash, model_id
+from weakspot.models.loading import arrays_hash, file_hash, model_id
 
 
 def test_file_hash__content_not_name(tmp_path):

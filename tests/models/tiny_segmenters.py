@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.models.tiny_speakers import _word_tokenizer
 
-from weakspot.models.transformers.segmenter import TransformersSegmenter
+from weakspot.models.transformers.images import TransformersSegmenter
 
 SIDE = 64
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from weakspot.models.embedded import integer_tower
+from weakspot.models.embedded import image_tower
 from weakspot.models.embedded.encoder import FILES
 from weakspot.models.embedded.image_tower import float_tower_path
-from weakspot.models.packages.registry_source import cached_path
+from weakspot.models.packages import cached_path
 from weakspot.project import doctor
 from weakspot.project.demo import GROCERIES
 from weakspot.project.doctor import examine_machine
@@ -92,9 +92,9 @@ def test_examine_machine__weights_in_the_cache(tmp_path, quick):
 
 
 def test_examine_machine__processor_without_vnni(tmp_path, monkeypatch, quick):
-    monkeypatch.setattr(integer_tower, "int8_features", lambda: ("AVX2",))
+    monkeypatch.setattr(image_tower, "int8_features", lambda: ("AVX2",))
     assert "can overflow here" in findings(tmp_path)["processor"].fix
-    monkeypatch.setattr(integer_tower, "int8_features", lambda: ("AVX2", "VNNI"))
+    monkeypatch.setattr(image_tower, "int8_features", lambda: ("AVX2", "VNNI"))
     assert findings(tmp_path)["processor"].fix == ""
 
 

@@ -1,11 +1,14 @@
 """Commands that answer a question: ask, nearest, compare."""
 
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from weakspot.cli.options import FamilyArgument, JsonOption, ProjectOption, opened, show
+from weakspot.cli import terminal
+from weakspot.cli.options import FamilyArgument, JsonOption, ProjectOption, opened
+from weakspot.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -13,7 +16,7 @@ if TYPE_CHECKING:
     from weakspot.core.evidence import Share
     from weakspot.project.comparison import Comparison
     from weakspot.project.nearest import IndexKind, NearestResult
-    from weakspot.run.phrase_questions import AskResult, HalfAnswer, PhraseAnswer
+    from weakspot.run.phrase_questions import HalfAnswer, PhraseAnswer
 
 COLUMNS = ("rank", "score", "sample_id", "split", "label", "prediction", "failed", "location")
 MAX_DIFFERENCES = 8
@@ -36,13 +39,8 @@ def ask(
     with opened(project) as asked:
         named = class_name or class_in(phrases, asked.samples().dataset.class_names)
         report = asked.ask(named, phrases)
-    show(report, _answers_lines(report), as_json=as_json)
-
-
-def _answers_lines(report: "AskResult") -> "Iterator[str]":
-    for answer in report.answers:
-        yield from _answer_lines(answer)
-    yield report.left
+    lines = chain.from_iterable(map(_answer_lines, report.answers))
+    terminal.show(report, chain(lines, [report.left]), as_json=as_json)
 
 
 def _answer_lines(answer: "PhraseAnswer") -> "Iterator[str]":
@@ -133,11 +131,10 @@ def nearest(
         report = examined.nearest(request)
     if csv_file is not None:
         _write_csv(csv_file, report)
-    show(report, _nearest_lines(report), as_json=as_json)
+    terminal.show(report, _nearest_lines(report), as_json=as_json)
 
 
 def _index_kind(given: str) -> "IndexKind":
-    from weakspot.core.errors import ConfigError
     from weakspot.project.nearest import IndexKind
 
     if given not in tuple(IndexKind):
@@ -183,7 +180,6 @@ def _counted(share: "Share") -> str:
 
 
 def _write_csv(path: Path, report: "NearestResult") -> None:
-    from weakspot.core.errors import ConfigError
     from weakspot.store import atomic
     from weakspot.store.csv_tables import csv_text
 
@@ -223,7 +219,6 @@ def compare(
     as_json: bool = JsonOption,
 ) -> None:
     """Compare classifiers: shared failures, slices that hold on several, slices on which two differ most."""
-    from weakspot.cli import terminal
     from weakspot.project.comparison import compare_projects, write_comparison
 
     with terminal.showing_progress() as progress:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Literal
 
 import typer
 
+from weakspot.cli import terminal
 from weakspot.cli.options import (
     EngineOption,
     GeneratorOption,
@@ -12,7 +13,6 @@ from weakspot.cli.options import (
     ProjectOption,
     RunOption,
     open_with_generator,
-    show,
     show_cost,
 )
 
@@ -54,7 +54,6 @@ def generate(
     as_json: bool = JsonOption,
 ) -> None:
     """Generate images of what the classifier fails on; `repair --synthetic FOLDER` trains on them."""
-    from weakspot.cli import terminal
     from weakspot.generate.generated_folder import GenerateRequest
 
     request = GenerateRequest(
@@ -64,7 +63,7 @@ def generate(
         made = open_with_generator(project, generator, engine, progress).generate(
             to, request, run_id or None
         )
-    show(made, made.lines(), as_json=as_json)
+    terminal.show(made, made.lines(), as_json=as_json)
 
 
 def search(
@@ -102,7 +101,6 @@ def search(
     as_json: bool = JsonOption,
 ) -> None:
     """Search for captions whose images make the classifier fail: more often than images of the class alone."""
-    from weakspot.cli import terminal
     from weakspot.generate.search_run import SearchRequest, write_search
     from weakspot.project.generated_findings import classifier_of
 
@@ -119,7 +117,7 @@ def search(
         proven = list(_proven_lines(opened, result)) if prove else []
         if confirm or others:
             proven += _confirmed_lines(second, result, others, files[0].parent)
-    show(
+    terminal.show(
         result.record,
         [*_search_lines(result), *proven, f"Page with the images: {files[0]}"],
         as_json=as_json,
@@ -184,7 +182,6 @@ def counterfactual(
     as_json: bool = JsonOption,
 ) -> None:
     """Change one thing in images of a class: how much more often does the classifier fail then?"""
-    from weakspot.cli import terminal
     from weakspot.generate.counterfactuals import (
         CounterfactualRequest,
         explanation,
@@ -202,4 +199,4 @@ def counterfactual(
         files = write_counterfactuals(result, to or opened.folder / "counterfactuals" / class_name)
     series = result.series
     lines = [*explanation(series), *(f"  {sentence(rate)}" for rate in series.rates), *series.notes]
-    show(series, [*lines, f"Page with the images: {files[0]}"], as_json=as_json)
+    terminal.show(series, [*lines, f"Page with the images: {files[0]}"], as_json=as_json)

@@ -2,10 +2,11 @@
 
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
+from weakspot.cli import terminal
 from weakspot.cli.options import (
     EngineOption,
     FamilyArgument,
@@ -17,11 +18,10 @@ from weakspot.cli.options import (
     TopicGroup,
     example_of,
     open_with_generator,
-    show,
 )
 
 if TYPE_CHECKING:
-    from weakspot.project.refine.training import RefineRequest
+    from weakspot.project.refine.projects import RefinedProject, RefinedProjects
 
 
 LAB = "weakspot.lab"
@@ -98,6 +98,14 @@ def refine(
 ) -> None:
     """Retrain on generated images of what failures show: beside images of the mere class, fixed values and other baselines."""
     from weakspot.core.errors import ConfigError
+    from weakspot.project.refine.projects import (
+        family_lines,
+        refine_project,
+        refine_projects,
+        refinement_lines,
+        write_refined_family,
+        write_refinement,
+    )
     from weakspot.project.refine.training import BESIDE, KINDS, RefineRequest, predefined_values
 
     folders = [*(projects or ()), *named] or [Path()]
@@ -110,60 +118,27 @@ def refine(
         arms=tuple(dict.fromkeys(beside)) or BESIDE,
         predefined=predefined_values(predefined),
     )
-    parts = (generator, engine)
-    if len(folders) > 1:
-        _refine_several(folders, request, parts, to, kind or 1, source, as_json=as_json)
-        return
-    if kind is not None or source:
+    if len(folders) == 1 and (kind is not None or source):
         raise ConfigError(
             "--type and --from are for several projects.",
             given=str(folders[0]),
             fix="Name more projects.",
         )
-    _refine_one(folders[0], request, parts, to, as_json=as_json)
-
-
-def _refine_one(
-    folder: Path,
-    request: "RefineRequest",
-    parts: tuple[str, str],
-    to: Path | None,
-    *,
-    as_json: bool,
-) -> None:
-    from weakspot.cli import terminal
-    from weakspot.project.refine.projects import refine_project, refinement_lines, write_refinement
-
+    made: RefinedProject | RefinedProjects
     with terminal.showing_progress() as progress:
-        opened = open_with_generator(folder, *parts, progress)
-        refined = refine_project(opened, request, progress=progress)
-        files = write_refinement(refined, to or folder / "refinements" / "-".join(request.kinds))
-    lines = (*refinement_lines(refined.refinement), f"Page with the images: {files[0]}")
-    show(refined.refinement, lines, as_json=as_json)
-
-
-def _refine_several(
-    folders: list[Path],
-    request: "RefineRequest",
-    parts: tuple[str, str],
-    to: Path | None,
-    kind: int,
-    source: str,
-    *,
-    as_json: bool,
-) -> None:
-    from weakspot.cli import terminal
-    from weakspot.project.refine.projects import family_lines, refine_projects, write_refined_family
-
-    with terminal.showing_progress() as progress:
-        opened = [open_with_generator(folder, *parts, progress) for folder in folders]
-        name = Path(source).resolve().name if source else ""
-        refined = refine_projects(
-            opened, request, kind=1 if kind == 1 else 2, source=name, progress=progress
-        )
-        files = write_refined_family(refined, to or folders[0] / "refinements" / f"type-{kind}")
-    lines = (*family_lines(refined.refinement), f"Page with the images: {files[0]}")
-    show(refined.refinement, lines, as_json=as_json)
+        opened = [open_with_generator(folder, generator, engine, progress) for folder in folders]
+        if len(folders) == 1:
+            made = refine_project(opened[0], request, progress=progress)
+            place = to or folders[0] / "refinements" / "-".join(request.kinds)
+            files, lines = write_refinement(made, place), refinement_lines(made.refinement)
+        else:
+            name = Path(source).resolve().name if source else ""
+            number: Literal[1, 2] = 1 if kind in (None, 1) else 2
+            made = refine_projects(opened, request, kind=number, source=name, progress=progress)
+            place = to or folders[0] / "refinements" / f"type-{number}"
+            files, lines = write_refined_family(made, place), family_lines(made.refinement)
+    page = f"Page with the images: {files[0]}"
+    terminal.show(made.refinement, (*lines, page), as_json=as_json)
 
 
 def adversarial(
@@ -207,7 +182,6 @@ def adversarial(
     as_json: bool = JsonOption,
 ) -> None:
     """Make a set of images that the classifier gets wrong: generated from captions of hard ones, and measured."""
-    from weakspot.cli import terminal
     from weakspot.generate.adversarial import AdversarialEffort, AdversarialRequest
     from weakspot.project.adversarial import adversarial_lines, make_for_project, write_set_page
 
@@ -227,7 +201,7 @@ def adversarial(
         )
         files = write_set_page(made, to)
     lines = (*adversarial_lines(made.record), f"Page: {files[0]}")
-    show(made.record, lines, as_json=as_json)
+    terminal.show(made.record, lines, as_json=as_json)
 
 
 def collective(
@@ -248,7 +222,6 @@ def collective(
     as_json: bool = JsonOption,
 ) -> None:
     """Repair a family of classifiers with one set: beside each one's own repair and a random set of the same kind."""
-    from weakspot.cli import terminal
     from weakspot.project.collective import (
         FamilyRequest,
         collective_lines,
@@ -261,7 +234,7 @@ def collective(
         result = repair_family(projects, request, progress=progress)
     files = write_family(result, output) if output is not None else ()
     lines = (*collective_lines(result.repair), *(f"Page: {path}" for path in files[:1]))
-    show(result.repair, lines, as_json=as_json)
+    terminal.show(result.repair, lines, as_json=as_json)
 
 
 app = typer.Typer(

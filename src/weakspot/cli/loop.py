@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from weakspot.cli import terminal
 from weakspot.cli.options import (
     EngineOption,
     JsonOption,
@@ -12,7 +13,6 @@ from weakspot.cli.options import (
     RunOption,
     VerboseOption,
     opened,
-    show,
 )
 from weakspot.core.bounds import SliceOrder
 
@@ -57,7 +57,7 @@ def ingest(
 
     with opened(project, compiles=True, engine=engine) as examined:
         summary = examined.ingest()
-    show(summary, ingest_lines(summary), as_json=as_json)
+    terminal.show(summary, ingest_lines(summary), as_json=as_json)
 
 
 def embed(
@@ -68,7 +68,7 @@ def embed(
 
     with opened(project, compiles=True, engine=engine) as examined:
         summary = examined.embed()
-    show(summary, embed_lines(summary), as_json=as_json)
+    terminal.show(summary, embed_lines(summary), as_json=as_json)
 
 
 def discover(
@@ -82,7 +82,7 @@ def discover(
 
     with opened(project, compiles=True, methods=methods, engine=engine) as examined:
         record = examined.discover()
-    show(record, candidates(record), as_json=as_json)
+    terminal.show(record, candidates(record), as_json=as_json)
 
 
 def verify(
@@ -104,7 +104,7 @@ def verify(
         chosen = order or examined.settings.report.order
     if as_json or verbose or has_all:
         shown = results.findings(record, order=chosen, has_all=has_all)
-        show(record, (shown, *left), as_json=as_json)
+        terminal.show(record, (shown, *left), as_json=as_json)
     else:
         results.show_run(record, project, order=chosen)
     _exit_on_finding(record, fail_above)
@@ -117,7 +117,7 @@ def report(
     with opened(project) as examined:
         files = examined.report(run_id or None)
     by_format = {path.suffix.lstrip("."): str(path) for path in files}
-    show(by_format, map(str, files), as_json=as_json)
+    terminal.show(by_format, map(str, files), as_json=as_json)
 
 
 def run(
@@ -132,7 +132,7 @@ def run(
     has_profile: bool = ProfileOption,
 ) -> None:
     """Do the whole loop; finished work of earlier runs is reused, not repeated."""
-    from weakspot.cli import results, terminal
+    from weakspot.cli import results
     from weakspot.run.reporting import place_of_report
     from weakspot.run.stage_clock import StageClock, stage_lines, write_profile
 
@@ -147,7 +147,7 @@ def run(
     if as_json or verbose or has_all:
         text = results.whole_run(record, order=chosen, has_all=has_all)
         spent = stage_lines((*record.stages, *clock.stages))
-        show(record, (text, *left, *spent, f"Report: {written}"), as_json=as_json)
+        terminal.show(record, (text, *left, *spent, f"Report: {written}"), as_json=as_json)
     else:
         results.show_run(record, project, report=written, order=chosen)
     if has_profile:
@@ -221,7 +221,6 @@ def repair(
     as_json: bool = JsonOption,
 ) -> None:
     """Retrain the last layer for confirmed slices, beside baselines; where it is not known, list rows to collect and training weights."""
-    from weakspot.cli import terminal
     from weakspot.cli.results import repair_lines, what_to_do
     from weakspot.project.project import Project
     from weakspot.repair.export import read_plan
@@ -247,7 +246,7 @@ def repair(
     lines = [repair_lines(record), *(f"Report with the plot: {path}" for path in files[:1])]
     if any(result.needs for result in record.repairs):
         lines.append(f"The run's folder, in which relative files are: {folder}")
-    show(record, [*lines, *what_to_do(record)], as_json=as_json)
+    terminal.show(record, [*lines, *what_to_do(record)], as_json=as_json)
     if not record.repairs:
         raise typer.Exit(NOTHING_WRITTEN)
 

@@ -5,17 +5,15 @@ import sys
 import typer
 
 from weakspot import __version__
-from weakspot.cli import ask, exchange, generate, lab, loop, release, serve, setup
-from weakspot.cli import loop as repair
-from weakspot.cli import serve as agents
+from weakspot.cli import ask, generate, lab, loop, release, setup, terminal
 from weakspot.cli.options import OwnCommand, TopicGroup, example_of
 
 COMMANDS = {
-    "Start": (setup.demo, setup.init, loop.run, serve.serve, setup.doctor),
+    "Start": (setup.demo, setup.init, loop.run, setup.serve, setup.doctor),
     "Understand": (ask.ask, ask.nearest, ask.compare, loop.report),
-    "Fix": (repair.repair, exchange.export, exchange.import_),
+    "Fix": (loop.repair, release.export, release.import_),
     "Generated images": (generate.generate, generate.search, generate.counterfactual),
-    "Ship": (release.check, release.watch, agents.mcp),
+    "Ship": (release.check, release.watch, setup.mcp),
     "Stages of run": (loop.ingest, loop.embed, loop.discover, loop.verify),
 }
 
@@ -62,28 +60,23 @@ def _root(
 ) -> None:
     """Finds, names, proves and repairs the systematic failures of image classifiers."""
     if quiet:
-        from weakspot.cli.terminal import be_quiet
-
-        be_quiet(asked=True)
+        terminal.be_quiet(asked=True)
     if verbose:
-        from weakspot.cli.terminal import start_logging
-
-        start_logging(verbose)
+        terminal.start_logging(verbose)
 
 
 def main() -> None:
     """Run the command line; the exit code is 0, 1 (finding above the threshold), 2 (bad input) or 130 (interrupted)."""
-    from weakspot.cli.terminal import describe_memory_error, describe_os_error, report_error
     from weakspot.core.errors import WeakspotError
 
     try:
         app(standalone_mode=True)
     except WeakspotError as error:
-        report_error(error)
+        terminal.report_error(error)
         raise SystemExit(error.exit_code) from None
     except OSError as error:
-        report_error(describe_os_error(error))
+        terminal.report_error(terminal.describe_os_error(error))
         raise SystemExit(WeakspotError.exit_code) from None
     except MemoryError:
-        report_error(describe_memory_error())
+        terminal.report_error(terminal.describe_memory_error())
         raise SystemExit(WeakspotError.exit_code) from None

@@ -1,13 +1,15 @@
 """What several commands share: options, opening a project as they say, an example each, and a readable list of commands."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 import typer.core
+
+from weakspot.cli import terminal
 
 if TYPE_CHECKING:
     from weakspot.core.run import StageProgress
@@ -93,7 +95,6 @@ def opened(folder: Path, *, compiles: bool = False, **options: Any) -> Iterator[
         compiles: whether compiling begins beside the first reading.
         options: of `Project.open`.
     """
-    from weakspot.cli import terminal
     from weakspot.project.project import Project
 
     with terminal.showing_progress() as progress:
@@ -102,13 +103,6 @@ def opened(folder: Path, *, compiles: bool = False, **options: Any) -> Iterator[
 
             begin_compiling(progress)
         yield Project.open(folder, progress=progress, **options)
-
-
-def show(result: Any, lines: Iterable[str], *, as_json: bool) -> None:
-    """Write a result to the output stream: as JSON, or its lines."""
-    from weakspot.cli import terminal
-
-    terminal.show(result, lines, as_json=as_json)
 
 
 def open_with_generator(
@@ -133,10 +127,29 @@ def open_with_generator(
 
 def show_cost(project: "Project", n_images: int) -> None:
     """Say on the error stream what the images cost at most, before any is requested."""
-    from weakspot.cli import terminal
     from weakspot.generate.project_generator import expected_cost
 
     terminal.remark(expected_cost(project.settings, project.folder, n_images))
+
+
+def require_web() -> None:
+    """Refuse early, and in words, where the libraries of the browser are not installed."""
+    from weakspot.core.errors import MissingExtraError
+
+    for library, name in (
+        ("fastapi", "fastapi"),
+        ("uvicorn", "uvicorn"),
+        ("sqlalchemy", "sqlalchemy"),
+        ("alembic", "alembic"),
+        ("argon2", "argon2-cffi"),
+        ("python_multipart", "python-multipart"),
+    ):
+        try:
+            __import__(library)
+        except ModuleNotFoundError as error:
+            raise MissingExtraError(
+                name, extra="web", purpose="The pages of `weakspot serve`"
+            ) from error
 
 
 class TopicGroup(typer.core.TyperGroup):
@@ -166,7 +179,5 @@ class OwnCommand(typer.core.TyperCommand):
         end = args.index("--") if "--" in args else len(args)
         options = [word for word in args[:end] if word not in QUIET]
         if len(options) < end:
-            from weakspot.cli.terminal import be_quiet
-
-            be_quiet(asked=True)
+            terminal.be_quiet(asked=True)
         return list(super().parse_args(ctx, [*options, *args[end:]]))

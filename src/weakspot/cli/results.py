@@ -12,7 +12,7 @@ from rich.text import Text
 from weakspot.core.bounds import SliceOrder
 from weakspot.core.evidence import Cause, Evidence, Verdict
 from weakspot.core.repairs import GroupChange, GroupKind, RepairArm, RepairResult
-from weakspot.core.run import AdviceKind, PreflightCheck, RunRecord
+from weakspot.core.run import AdviceKind, RunRecord
 from weakspot.core.slices import FailureSlice, SliceName
 from weakspot.report.findings import methods_of, n_tested
 from weakspot.report.first_answer import (
@@ -534,7 +534,10 @@ def answer_lines(
 def _body(answer: FirstAnswer, room: Room, width: int) -> Iterator[Text]:
     yield from _paragraph("", answer.headline, width, most=2, style=LABEL)
     for problem in answer.problems:
-        yield from _problem(problem, width, most=room.each)
+        said = f"{problem.sentence} {problem.fix}".strip()
+        yield from _paragraph("PROBLEM  ", said, width, most=room.each, style=ALARM)
+        if problem.settings_line:
+            yield Text(f"  weakspot.toml: {_clean(problem.settings_line)}")
     yield from _table(answer, room.classes, width)
     yield from _findings(answer, room, width)
     for number, one in enumerate(answer.to_do[: room.to_do]):
@@ -546,13 +549,6 @@ def _body(answer: FirstAnswer, room: Room, width: int) -> Iterator[Text]:
         yield from _paragraph("NOT CONFIRMED  ", answer.not_confirmed, width, most=1)
     if answer.checks:
         yield from _paragraph("CHECKS  ", answer.checks, width, most=min(room.each, 2))
-
-
-def _problem(problem: PreflightCheck, width: int, *, most: int) -> Iterator[Text]:
-    said = f"{problem.sentence} {problem.fix}".strip()
-    yield from _paragraph("PROBLEM  ", said, width, most=most, style=ALARM)
-    if problem.settings_line:
-        yield Text(f"  weakspot.toml: {_clean(problem.settings_line)}")
 
 
 def _table(answer: FirstAnswer, most: int, width: int) -> Iterator[Text]:
@@ -569,7 +565,7 @@ def _table(answer: FirstAnswer, most: int, width: int) -> Iterator[Text]:
     yield Text(f"  {corner.ljust(name)}  {'right'.ljust(share + 10)}{note}".rstrip(), style="dim")
     for row, figure, taken in zip(rows, counts, answers, strict=True):
         mark = "! " if row.is_failing else "  "
-        start = f"{mark}{_fit(row.name, name)}  {figure.rjust(share)}"
+        start = f"{mark}{set_cell_size(_cut_to_width(row.name, name), name)}  {figure.rjust(share)}"
         line = f"{start} {f'{100 * row.right.value:.0f} %'.rjust(6)}   {taken}".rstrip()
         yield Text(line, style=ALARM if row.is_failing else "")
 
@@ -670,10 +666,6 @@ def _cut_to_width(text: str, width: int) -> str:
     if cell_len(clean) <= width:
         return clean
     return set_cell_size(clean, max(1, width - 1)).rstrip() + "…"
-
-
-def _fit(text: str, width: int) -> str:
-    return set_cell_size(_cut_to_width(text, width), width)
 
 
 def _clean(text: str) -> str:

@@ -1,4 +1,7 @@
-"""What the terminal shows: results on the output stream; progress, errors and the log on the error stream."""
+"""What the terminal shows: results on the output stream; progress, errors and the log on the error stream.
+
+Light: what draws is loaded when there is something to show.
+"""
 
 import dataclasses
 import errno
@@ -13,22 +16,16 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import FrameType
-from typing import Any
-
-from pydantic import BaseModel
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeRemainingColumn,
-)
+from typing import TYPE_CHECKING, Any
 
 from weakspot import __version__
 from weakspot.core.errors import WeakspotError
-from weakspot.core.run import StageProgress, no_stage_progress
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress, TaskID
+
+    from weakspot.core.run import StageProgress
 
 log = logging.getLogger(__name__)
 KEPT = "What was finished is kept: the same command continues from there."
@@ -62,10 +59,16 @@ def start_logging(verbosity: int) -> None:
     )
 
 
+def _console(*, stderr: bool = False) -> "Console":
+    from rich.console import Console
+
+    return Console(stderr=stderr, soft_wrap=True, highlight=False)
+
+
 def report_error(error: WeakspotError) -> None:
     """Write an error as a person reads it; its traceback goes to the log."""
     log.info("The traceback of the error:", exc_info=error)
-    console = Console(stderr=True, soft_wrap=True, highlight=False)
+    console = _console(stderr=True)
     console.print(f"error: {error.what}", style="bold red", markup=False)
     for name, value in (("where", error.where), ("given", error.given), ("to do", error.fix)):
         if value is not None:
@@ -81,7 +84,7 @@ def show(result: Any, lines: Iterable[str], *, as_json: bool) -> None:
     """Write a result: a record, dataclass or plain value as JSON, or its lines (made only if they are shown)."""
     if not as_json:
         say(lines if isinstance(lines, str) else "\n".join(lines))
-    elif isinstance(result, BaseModel):
+    elif hasattr(result, "model_dump"):
         print_json(result.model_dump(mode="json"))
     elif dataclasses.is_dataclass(result) and not isinstance(result, type):
         print_json(dataclasses.asdict(result))
@@ -91,13 +94,13 @@ def show(result: Any, lines: Iterable[str], *, as_json: bool) -> None:
 
 def say(text: str = "") -> None:
     """Write a line to the output stream."""
-    Console(soft_wrap=True, highlight=False).print(text, markup=False)
+    _console().print(text, markup=False)
 
 
 def remark(text: str) -> None:
     """Write a line to the error stream, beside progress; nothing for no text."""
     if text:
-        Console(stderr=True, soft_wrap=True, highlight=False).print(text, markup=False)
+        _console(stderr=True).print(text, markup=False)
 
 
 def describe_os_error(error: OSError) -> WeakspotError:
@@ -132,7 +135,7 @@ def describe_memory_error() -> WeakspotError:
 class ProgressDisplay:
     """One bar per stage; stages with nothing to do have none."""
 
-    def __init__(self, bars: Progress) -> None:
+    def __init__(self, bars: "Progress") -> None:
         self._bars = bars
         self._tasks: dict[str, TaskID] = {}
 
@@ -149,7 +152,7 @@ class ProgressDisplay:
 class ProgressLines:
     """One line on the error stream when a stage begins, for logs; the log of `-v` says how far it is."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: "Console") -> None:
         self._console = console
         self._begun: set[str] = set()
 
@@ -162,25 +165,23 @@ class ProgressLines:
         self._console.print(f"{stage}: {amount}", highlight=False, markup=False)
 
 
-def _log_stages(shown: StageProgress) -> StageProgress:
-    def progress(stage: str, done: int, total: int | None) -> None:
-        if done == total:
-            log.info("%s: %d done", stage, done)
-        else:
-            log.debug("%s: %d of %s", stage, done, total)
-        shown(stage, done, total)
-
-    return progress
-
-
 def be_quiet(*, asked: bool) -> None:
     """Show no progress from now on, or show it again."""
     _QUIET.set(asked)
 
 
 @contextmanager
-def showing_progress() -> Iterator[StageProgress]:
+def showing_progress() -> Iterator["StageProgress"]:
     """Give a progress callback that draws bars on the error stream, or writes lines where that is no terminal."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
     columns = (
         TextColumn("{task.description:<18}", markup=False),
         BarColumn(bar_width=20),
@@ -196,8 +197,17 @@ def showing_progress() -> Iterator[StageProgress]:
             refresh_per_second=4,
             disable=not console.is_terminal or _QUIET.get(),
         ) as bars:
-            shown = ProgressDisplay(bars) if console.is_terminal else ProgressLines(console)
-            yield _log_stages(no_stage_progress if _QUIET.get() else shown)
+            display = ProgressDisplay(bars) if console.is_terminal else ProgressLines(console)
+
+            def progress(stage: str, done: int, total: int | None) -> None:
+                if done == total:
+                    log.info("%s: %d done", stage, done)
+                else:
+                    log.debug("%s: %d of %s", stage, done, total)
+                if not _QUIET.get():
+                    display(stage, done, total)
+
+            yield progress
     except KeyboardInterrupt:
         console.print(
             "Interrupted. What was finished is kept; the same command continues from there."

@@ -19,8 +19,7 @@ from weakspot.models.class_scores import (
     parsed_class_names,
     parsed_task,
 )
-from weakspot.models.loading import LoadedOnce, load_object
-from weakspot.models.model_hash import file_hash, model_id
+from weakspot.models.loading import LoadedOnce, file_hash, load_object, model_id
 from weakspot.models.preprocessing import Preprocessing, preprocessing_from
 
 ANSWERS = "probabilities [n, c], (probabilities, features), or a dict with 'probabilities' and perhaps 'features'"

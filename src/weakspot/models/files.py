@@ -88,21 +88,13 @@ def _move(staging: Path, folder: Path) -> None:
     moved: list[Path] = []
     try:
         for name in names:
-            _made((folder / name).parent)
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
             os.replace(staging / name, folder / name)
             moved.append(folder / name)
     except OSError:
-        _unlink(moved)
+        for file in moved:
+            file.unlink(missing_ok=True)
         raise
-
-
-def _made(folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-
-
-def _unlink(files: Sequence[Path]) -> None:
-    for file in files:
-        file.unlink(missing_ok=True)
 
 
 WEIGHT, BIAS = "weight", "bias"

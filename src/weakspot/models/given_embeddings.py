@@ -20,7 +20,7 @@ from weakspot.core.dataset import Dataset
 from weakspot.core.errors import DataError, ModelError
 from weakspot.core.registry import Sendable, part_class
 from weakspot.core.roles import Embedder
-from weakspot.models.packages.registry_source import file_sha256
+from weakspot.models.packages import file_sha256
 
 NAME_COLUMNS = ("sample_id", "id", "key", "path", "location", "file_name")
 NPZ_EMBEDDINGS = ("embeddings", "vectors")

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 
 from weakspot.core.errors import ConfigError, ModelError
 from weakspot.data.images import UnreadableImageError, decode_image
-from weakspot.models.model_hash import file_hash, settings_hash
+from weakspot.models.loading import file_hash, settings_hash
 from weakspot.words.captions import counted, noun_of
 
 _NAMES = "think|thinking|thought|reasoning|reflection"

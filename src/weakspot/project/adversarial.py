@@ -59,7 +59,7 @@ from weakspot.generate.project_generator import (
 from weakspot.generate.sampling import GeneratedSeries, drawable_sentences
 from weakspot.generate.search.sentences import WordSentences
 from weakspot.generate.service import confirm_cost
-from weakspot.models.torch.inception_embedder import InceptionEmbedder
+from weakspot.models.torch.embedders import InceptionEmbedder
 from weakspot.project.generated_findings import classifier_of
 from weakspot.project.project import Project
 from weakspot.report.document import figure, paragraph, share_cell, small_page, table, text_cell

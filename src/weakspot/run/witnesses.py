@@ -23,15 +23,17 @@ from weakspot.core.errors import ModelError, WeakspotError
 from weakspot.core.roles import Embedder, Segmenter
 from weakspot.core.run import Progress
 from weakspot.core.samples import Attribute, AttributeValue
-from weakspot.models.embedded import text_reader
-from weakspot.models.embedded.text_reader import TextLine, TextReader, lines_in
-from weakspot.models.embedded.witness_networks import (
+from weakspot.models.embedded.witnesses import (
+    TEXT_FILES,
     ObjectsNetwork,
     ScenesNetwork,
+    TextLine,
+    TextReader,
+    lines_in,
     object_words,
     scene_names,
 )
-from weakspot.models.packages.wheel_member import RegistryFile
+from weakspot.models.packages import RegistryFile
 from weakspot.run.embedding import KnowsEmbeddings
 from weakspot.run.model_map import ImageBench, ImageTexts
 from weakspot.run.settings import WitnessKind, WitnessSettings
@@ -604,7 +606,7 @@ def _told(said: str, measure: Measure) -> float:
 
 OWN_MODELS = "weakspot.models."
 WITNESS_FILES: dict[WitnessKind, tuple[RegistryFile, ...]] = {
-    "text": text_reader.FILES,
+    "text": TEXT_FILES,
     "objects": ObjectsNetwork.files,
     "scenes": ScenesNetwork.files,
 }
@@ -641,7 +643,7 @@ def build_witnesses(
         return ()
     given: dict[str, Any] = {"providers": providers, "progress": progress}
     every: dict[str, Witness] = {
-        "text": TextWitness(reader=text_reader.TextReader(**given)),
+        "text": TextWitness(reader=TextReader(**given)),
         "objects": ObjectsWitness(network=ObjectsNetwork(**given)),
         "scenes": ScenesWitness(network=ScenesNetwork(**given)),
         "properties": PropertiesWitness(),

@@ -10,7 +10,7 @@ from known_word_measures import (
 from PIL import Image
 from tests.models import tiny_pipelines as tiny
 
-from weakspot.models.transformers.embedder import TransformersEmbedder
+from weakspot.models.transformers.images import TransformersEmbedder
 
 RED, GREEN = np.eye(2, dtype=np.float32)
 ROWS = np.stack([RED, RED, GREEN, GREEN, (RED + GREEN) / 2])

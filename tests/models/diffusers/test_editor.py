@@ -5,7 +5,7 @@ from PIL import Image, ImageDraw
 from weakspot.core.errors import ConfigError, ModelError, RefusedPromptError
 from weakspot.core.generated import OwnImages
 from weakspot.core.roles import ComposesImages, ImageGenerator, KnowsParents
-from weakspot.models.diffusers.editor import DiffusersEditor
+from weakspot.models.diffusers.generators import DiffusersEditor
 
 GREEN, GRASS = "a photo of a green disc", "a photo of a disc on the grass"
 BOX = (16, 16, 47, 47)

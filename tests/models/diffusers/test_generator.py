@@ -16,7 +16,7 @@ from weakspot.core.errors import (
     UnavailableError,
 )
 from weakspot.core.generated import PASS
-from weakspot.models.diffusers.generator import DiffusersGenerator
+from weakspot.models.diffusers.generators import DiffusersGenerator
 from weakspot.models.diffusers.pipeline import GeneratedPixels
 
 PROMPTS = [

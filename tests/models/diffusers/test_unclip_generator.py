@@ -7,8 +7,8 @@ from weakspot.core.errors import ConfigError, DataError, ModelError
 from weakspot.core.generated import PASS
 from weakspot.core.registry import part_class
 from weakspot.core.roles import DecodesEmbeddings
-from weakspot.models.diffusers.unclip_generator import UnclipGenerator
-from weakspot.models.transformers.embedder import TransformersEmbedder
+from weakspot.models.diffusers.generators import UnclipGenerator
+from weakspot.models.transformers.images import TransformersEmbedder
 from weakspot.testing.checks import check_image_generator
 
 CAPTIONS = ["a photo of a cat", "a photo of a dog", "a green disc"]

@@ -4,7 +4,7 @@ from PIL import Image
 
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.errors import ModelError
-from weakspot.models.embedded.aligned_embedder import (
+from weakspot.models.embedded.encoder import (
     AlignedEmbedder,
     AlignedGivenEmbeddings,
     aligned_embedder,

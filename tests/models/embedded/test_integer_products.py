@@ -2,7 +2,7 @@ import numpy as np
 import onnxruntime
 from onnx import TensorProto, helper
 
-from weakspot.models.embedded.integer_tower import GraphBuilder, Product
+from weakspot.models.embedded.image_tower import GraphBuilder, Product
 
 PRODUCT = Product(
     codes=np.array([[10, -20, 30], [-40, 50, 127]], dtype=np.int8),

@@ -5,7 +5,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 from weakspot.core.errors import ModelError
-from weakspot.models.embedded.integer_tower import (
+from weakspot.models.embedded.image_tower import (
     RANGES_PATH,
     Product,
     Ranges,

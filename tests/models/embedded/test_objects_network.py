@@ -6,7 +6,7 @@ import pytest
 import torch
 from PIL import Image
 
-from weakspot.models.embedded.witness_networks import (
+from weakspot.models.embedded.witnesses import (
     INPUT,
     OBJECT_WEIGHTS,
     ObjectsNetwork,

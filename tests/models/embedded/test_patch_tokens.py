@@ -7,7 +7,7 @@ from tests.models.tiny_graphs import entry, node, save_graph
 
 from weakspot.core.errors import ModelError
 from weakspot.models.embedded.encoder import known_image
-from weakspot.models.embedded.patch_tokens import (
+from weakspot.models.embedded.segmenter import (
     GRID,
     SIDE,
     TOKENS,
@@ -79,9 +79,7 @@ def test_of__damaged_graph_is_made_again(cache, monkeypatch, tmp_path):
     folder, known = cache
     token_graph_path(folder).write_bytes(b"damaged")
     model = small_model(tmp_path / "again.onnx")
-    monkeypatch.setattr(
-        "weakspot.models.embedded.patch_tokens.fetch", lambda *_given, **_more: model
-    )
+    monkeypatch.setattr("weakspot.models.embedded.segmenter.fetch", lambda *_given, **_more: model)
     tokens = PatchTokens(known=known, cache_dir=folder, threads=1).of(
         Image.fromarray(known_image())
     )

@@ -1,8 +1,8 @@
 import onnxruntime
 import pytest
 
-from weakspot.models.embedded import integer_tower
-from weakspot.models.embedded.integer_tower import (
+from weakspot.models.embedded import image_tower
+from weakspot.models.embedded.image_tower import (
     has_fast_int8,
     int8_features,
     integer_products_are_exact,
@@ -22,8 +22,8 @@ def test_int8_features__of_three_processors(tmp_path):
 
 
 def test_int8_features__of_an_apple_processor(monkeypatch):
-    monkeypatch.setattr(integer_tower.platform, "system", lambda: "Darwin")
-    monkeypatch.setattr(integer_tower.platform, "machine", lambda: "arm64")
+    monkeypatch.setattr(image_tower.platform, "system", lambda: "Darwin")
+    monkeypatch.setattr(image_tower.platform, "machine", lambda: "arm64")
     assert int8_features() == ("dot product",)
 
 
@@ -70,6 +70,6 @@ def test_integer_products_are_exact__not_without_the_operators(monkeypatch, aske
     ],
 )
 def test_has_fast_int8__instructions_and_exact_sums(monkeypatch, features, exact, fast):
-    monkeypatch.setattr(integer_tower, "int8_features", lambda: features)
-    monkeypatch.setattr(integer_tower, "integer_products_are_exact", lambda: exact)
+    monkeypatch.setattr(image_tower, "int8_features", lambda: features)
+    monkeypatch.setattr(image_tower, "integer_products_are_exact", lambda: exact)
     assert has_fast_int8() is fast

@@ -6,7 +6,7 @@ import torch
 from PIL import Image
 
 from weakspot.models.embedded.encoder import known_image
-from weakspot.models.embedded.witness_networks import (
+from weakspot.models.embedded.witnesses import (
     INPUT,
     ScenesNetwork,
     scene_names,

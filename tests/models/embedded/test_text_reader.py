@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
-from weakspot.models.embedded.text_reader import (
+from weakspot.models.embedded.witnesses import (
     TextLine,
     TextReader,
     _boxes,

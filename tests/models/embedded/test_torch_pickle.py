@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from weakspot.core.errors import ModelError
-from weakspot.models.embedded.witness_networks import read_arrays_of_torch
+from weakspot.models.embedded.witnesses import read_arrays_of_torch
 
 
 def _saved(content, path):

@@ -7,13 +7,13 @@ import pytest
 from PIL import Image
 
 from weakspot.core.errors import UnavailableError
-from weakspot.models.embedded.witness_networks import (
+from weakspot.models.embedded.witnesses import (
     INPUT,
     LayeredGraph,
     WitnessNetwork,
     likely_ones,
 )
-from weakspot.models.packages.wheel_member import RegistryFile
+from weakspot.models.packages import RegistryFile
 from weakspot.models.preprocessing import Preprocessing
 
 CONTENT = b"redness"

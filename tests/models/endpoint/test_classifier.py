@@ -11,7 +11,7 @@ from PIL import Image
 
 from weakspot.core.errors import ModelError
 from weakspot.core.roles import Classifier
-from weakspot.models.endpoint.classifier import (
+from weakspot.models.endpoint.predictions import (
     EndpointClassifier,
     parse_answer,
     probability_rows,

@@ -7,10 +7,9 @@ import pytest
 from PIL import Image
 
 from weakspot.core.errors import ConfigError, ModelError, UnavailableError
-from weakspot.models.endpoint.classifier import EndpointClassifier
 from weakspot.models.endpoint.images import EndpointImageEditor, EndpointImageGenerator
+from weakspot.models.endpoint.predictions import EndpointClassifier, EndpointSegmenter
 from weakspot.models.endpoint.requests import address_problems, wait_seconds, within
-from weakspot.models.endpoint.segmenter import EndpointSegmenter
 from weakspot.models.endpoint.text_models import (
     EndpointAnswerer,
     EndpointCaptioner,

@@ -11,7 +11,7 @@ from tests.models.tiny_servers import bytes_of, png
 
 from weakspot.core.errors import ModelError
 from weakspot.core.roles import Segmenter
-from weakspot.models.endpoint.segmenter import NOTHING, EndpointSegmenter
+from weakspot.models.endpoint.predictions import NOTHING, EndpointSegmenter
 
 DOCUMENT = Path(__file__).parents[3] / "docs/reference/endpoint.md"
 

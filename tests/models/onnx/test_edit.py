@@ -4,8 +4,7 @@ from onnx import helper, numpy_helper
 from tests.models.tiny_graphs import entry, gemm, node, save_graph
 
 from weakspot.core.heads import Head
-from weakspot.models.onnx.graph import OnnxGraph
-from weakspot.models.onnx.head import changed_elsewhere, edited
+from weakspot.models.onnx.graph import OnnxGraph, changed_elsewhere, edited
 
 HEAD = Head(
     weights=np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], np.float32),

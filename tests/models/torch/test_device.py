@@ -5,15 +5,15 @@ import pytest
 import torch
 
 from weakspot.core.errors import ConfigError, MissingExtraError
-from weakspot.models.torch.device import (
+from weakspot.models.torch.common import (
     OPERATORS,
     declare_torchvision_operators,
     require_torch,
     torch_device,
     torch_dtype,
 )
-from weakspot.models.torch.open_clip_embedder import OpenClipEmbedder
-from weakspot.models.transformers.embedder import TransformersEmbedder
+from weakspot.models.torch.embedders import OpenClipEmbedder
+from weakspot.models.transformers.images import TransformersEmbedder
 
 
 def test_require_torch__there():
@@ -58,7 +58,7 @@ def test_torch_dtype__by_name():
 
 
 SCRIPT = """
-from weakspot.models.torch.device import declare_torchvision_operators
+from weakspot.models.torch.common import declare_torchvision_operators
 first = declare_torchvision_operators()
 assert declare_torchvision_operators() == first
 import torchvision

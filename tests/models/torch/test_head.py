@@ -18,9 +18,8 @@ from tests.models.tiny_networks import (
 from weakspot.core.errors import ModelError
 from weakspot.core.heads import Head
 from weakspot.core.roles import TakesHead
-from weakspot.models.torch.classifier import TorchClassifier
-from weakspot.models.torch.timm_classifier import TimmClassifier
-from weakspot.models.transformers.classifier import TransformersClassifier
+from weakspot.models.torch.classifier import TimmClassifier, TorchClassifier
+from weakspot.models.transformers.images import TransformersClassifier
 
 NAMES = ["cat", "dog", "owl"]
 HEAD = Head(

@@ -10,7 +10,7 @@ from tests.models.tiny_networks import script
 
 from weakspot.core.errors import ConfigError, ModelError, UnavailableError
 from weakspot.core.roles import Embedder
-from weakspot.models.torch.inception_embedder import InceptionEmbedder
+from weakspot.models.torch.embedders import InceptionEmbedder
 
 
 class WithFlag(torch.nn.Module):

@@ -8,7 +8,7 @@ import torch
 from PIL import Image
 
 from weakspot.core.errors import ModelError, WeakspotError
-from weakspot.models.torch.open_clip_embedder import OpenClipEmbedder
+from weakspot.models.torch.embedders import OpenClipEmbedder
 
 MODEL = {
     "embed_dim": 8,

@@ -11,8 +11,8 @@ from weakspot.core.dataset import Task
 from weakspot.core.errors import ModelError, UnavailableError
 from weakspot.core.roles import Classifier
 from weakspot.models.preprocessing import plain_preprocessing
-from weakspot.models.torch.device import declare_torchvision_operators
-from weakspot.models.transformers.classifier import TransformersClassifier
+from weakspot.models.torch.common import declare_torchvision_operators
+from weakspot.models.transformers.images import TransformersClassifier
 
 declare_torchvision_operators()
 import transformers  # noqa: E402 - torchvision must be importable first

@@ -21,7 +21,7 @@ from transformers import (
 )
 
 from weakspot.core.errors import ConfigError, ModelError, UnavailableError
-from weakspot.models.transformers.embedder import (
+from weakspot.models.transformers.images import (
     NaflexPreprocessing,
     TransformersEmbedder,
     naflex_of_processor,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weakspot.models.transformers.json_grammar import is_whole, may_follow, pattern_of
+from weakspot.models.transformers.text import is_whole, may_follow, pattern_of
 
 COLOURS = {
     "type": "object",

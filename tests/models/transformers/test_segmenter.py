@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from weakspot.core.errors import ConfigError, ModelError
-from weakspot.models.transformers.segmenter import TransformersSegmenter
+from weakspot.models.transformers.images import TransformersSegmenter
 from weakspot.testing import material
 from weakspot.testing.checks import checks_for
 

@@ -8,7 +8,7 @@ from weakspot.models.embedded.encoder import EmbeddedDefault
 from weakspot.models.given_embeddings import GivenEmbeddings
 from weakspot.models.onnx.pair import OnnxPairEmbedder
 from weakspot.models.transformers import source
-from weakspot.models.transformers.embedder import TransformersEmbedder
+from weakspot.models.transformers.images import TransformersEmbedder
 from weakspot.run.embedding import HUB_MODELS, build_embedder, choose_embedder
 from weakspot.run.settings import EmbedderSettings
 

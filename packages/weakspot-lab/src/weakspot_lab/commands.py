@@ -4,6 +4,7 @@ from pathlib import Path
 
 import typer
 
+from weakspot.cli import terminal
 from weakspot.cli.options import (
     EngineOption,
     GeneratorOption,
@@ -43,7 +44,6 @@ def decode(
     as_json: bool = JsonOption,
 ) -> None:
     """Show what a failure direction looks like: a class rotated towards it and away; the generator must decode embeddings."""
-    from weakspot.cli import terminal
     from weakspot_lab.decode.decoding import DecodeRequest, decode_direction
     from weakspot_lab.decode.files import explanation, write_decoded
 
@@ -79,7 +79,6 @@ def align(
     as_json: bool = JsonOption,
 ) -> None:
     """Learn a text side for a frozen image encoder: from captioned or labelled images."""
-    from weakspot.cli import terminal
     from weakspot.core.errors import ConfigError
     from weakspot_lab.align.aligning import align_embeddings, align_project
 
@@ -126,7 +125,6 @@ def bench(
     as_json: bool = JsonOption,
 ) -> None:
     """Compare methods of discovery where the truth is known: precision, names, false findings, time, memory."""
-    from weakspot.cli import terminal
     from weakspot.run.settings import Settings
     from weakspot_lab.bench.choice import BenchChoice, chosen_problems
     from weakspot_lab.bench.pages import BenchJournal, table
@@ -180,7 +178,6 @@ def reproduce(
     as_json: bool = JsonOption,
 ) -> None:
     """Run a paper's protocol again: its tables and figures with the columns paper, ours, difference, why."""
-    from weakspot.cli import terminal
     from weakspot_lab.reproduce.page import write_page
     from weakspot_lab.reproduce.protocol import open_protocol
     from weakspot_lab.reproduce.request import ReproduceRequest
@@ -219,7 +216,6 @@ def sweep(
     as_json: bool = JsonOption,
 ) -> None:
     """Show the trade-off of a synthetic repair: how much generated samples count, and from how many names they come."""
-    from weakspot.cli import terminal
     from weakspot.cli.loop import repair_settings
     from weakspot.project.project import Project
     from weakspot_lab.sweep.sweeping import sweep_synthetic

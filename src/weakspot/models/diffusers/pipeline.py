@@ -18,9 +18,15 @@ from weakspot.core.bounds import Count, NonNegative
 from weakspot.core.errors import ConfigError, ModelError
 from weakspot.core.generated import PASS
 from weakspot.core.roles import GeneratedImage
-from weakspot.models.loading import LoadedOnce, first_line, require_few_bits, require_library
-from weakspot.models.model_hash import file_hash, model_id
-from weakspot.models.torch.device import (
+from weakspot.models.loading import (
+    LoadedOnce,
+    file_hash,
+    first_line,
+    model_id,
+    require_few_bits,
+    require_library,
+)
+from weakspot.models.torch.common import (
     DTYPES,
     declare_torchvision_operators,
     require_torch,

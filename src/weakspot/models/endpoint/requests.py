@@ -13,19 +13,17 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any, ClassVar, Generic, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
 import numpy as np
 from PIL import Image
-from pydantic import BaseModel, ConfigDict
 
-from weakspot.core.bounds import Bounds, Count, NonNegative, NonNegativeInt, check_bounds
+from weakspot.core.bounds import Bounds, Count, check_bounds
 from weakspot.core.errors import ConfigError, ModelError, UnavailableError
 from weakspot.core.registry import Sendable
 from weakspot.data.remote import asked_wait
-from weakspot.models.loading import LoadedOnce
-from weakspot.models.model_hash import model_id
+from weakspot.models.loading import LoadedOnce, model_id
 from weakspot.models.preprocessing import resize_shorter_side
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -36,19 +34,13 @@ WORTH_A_RETRY = frozenset({408, 425, 429, 500, 502, 503, 504})
 REFUSED = frozenset({401, 403})
 _OK = 200
 
-Seconds = Annotated[float, Bounds(ge=0.001)]
+Seconds = Annotated[float, Bounds(ge=0.001, le=86_400)]
+Retries = Annotated[int, Bounds(ge=0, le=100)]
+FirstWait = Annotated[float, Bounds(ge=0, le=3600)]
 Result = TypeVar("Result")
 File = tuple[str, bytes, str]
 Attempt = tuple[bytes | None, str, float | None]
 """The answer; or None, why there is none, and the wait that the server asks for."""
-
-
-class Predictions(BaseModel, Generic[Result]):
-    """The whole answer of a service of ours; further fields are ignored."""
-
-    model_config = ConfigDict(frozen=True)
-
-    predictions: list[Result]
 
 
 class RequestRefusedError(ModelError):
@@ -90,8 +82,8 @@ class Endpoint(Sendable):
     version: str = ""
     token_variable: str | None = None
     timeout_seconds: Seconds = 60.0
-    n_retries: NonNegativeInt = 3
-    first_wait_seconds: NonNegative = 0.5
+    n_retries: Retries = 3
+    first_wait_seconds: FirstWait = 0.5
     concurrency: Count = 4
 
     path: ClassVar[str] = ""

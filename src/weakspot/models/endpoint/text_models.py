@@ -20,8 +20,7 @@ from weakspot.models.endpoint.requests import (
     model_problems,
     smaller,
 )
-from weakspot.models.loading import LoadedOnce
-from weakspot.models.model_hash import settings_hash
+from weakspot.models.loading import LoadedOnce, settings_hash
 from weakspot.models.prompts import (
     COMPLETION,
     Shot,

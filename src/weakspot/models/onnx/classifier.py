@@ -15,6 +15,8 @@ from weakspot.core.registry import Sendable
 from weakspot.core.roles import ClassifierOutput
 from weakspot.models.class_scores import (
     AnswerReader,
+    check_repaired,
+    fitted_head,
     parsed_class_names,
     parsed_score_kind,
     parsed_task,
@@ -23,11 +25,8 @@ from weakspot.models.class_scores import (
     settle,
 )
 from weakspot.models.files import PlainModel, files_in, main_first, new_files
-from weakspot.models.head_fitting import check_repaired, fitted_head
-from weakspot.models.loading import LoadedOnce, first_line, reloaded
-from weakspot.models.model_hash import file_hash, model_id
-from weakspot.models.onnx.graph import InputFacts, LinearLayer, OnnxGraph
-from weakspot.models.onnx.head import check_graph, write_graph
+from weakspot.models.loading import LoadedOnce, file_hash, first_line, model_id, reloaded
+from weakspot.models.onnx.graph import InputFacts, LinearLayer, OnnxGraph, check_graph, write_graph
 from weakspot.models.onnx.session import (
     CPU,
     PROCESSOR,

@@ -12,8 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from weakspot.core.arrays import AnyArray, FloatArray, unit_rows
 from weakspot.core.errors import ModelError, raise_all
 from weakspot.core.registry import Sendable
-from weakspot.models.loading import LoadedOnce
-from weakspot.models.model_hash import file_hash, settings_hash
+from weakspot.models.loading import LoadedOnce, file_hash, settings_hash
 from weakspot.models.onnx.session import choose_provider, fitting_batch, make_session, run_session
 from weakspot.models.preprocessing import (
     Preprocessing,
@@ -141,9 +140,11 @@ class OnnxPairEmbedder(Sendable):
         ids = np.array([item.ids for item in encoded], dtype=np.int64)
         mask = np.array([item.attention_mask for item in encoded], dtype=np.int64)
         given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-        inputs = self._text_tower.get_inputs()
         chosen = {
-            entry.name: _as_wanted(given.get(entry.name, ids), entry.type) for entry in inputs
+            entry.name: given.get(entry.name, ids).astype(
+                np.int32 if entry.type == "tensor(int32)" else np.int64
+            )
+            for entry in self._text_tower.get_inputs()
         }
         found = unit_rows(self._embeddings(self._text_tower, chosen, said.text_output))
         if found.shape[1] != self.dimension:
@@ -247,7 +248,3 @@ class OnnxPairEmbedder(Sendable):
             length=length, pad_id=kept.get("pad_id", 0), pad_token=kept.get("pad_token", "[PAD]")
         )
         return tokenizer
-
-
-def _as_wanted(values: AnyArray, kind: str) -> AnyArray:
-    return values.astype(np.int32) if kind == "tensor(int32)" else values

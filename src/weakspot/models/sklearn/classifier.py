@@ -17,8 +17,11 @@ from weakspot.core.heads import Head
 from weakspot.core.registry import Sendable
 from weakspot.core.roles import ClassifierOutput
 from weakspot.models.class_scores import (
+    check_repaired,
     checked_features,
     checked_probabilities,
+    difference_head,
+    fitted_head,
     head_explains,
     parsed_class_names,
     parsed_task,
@@ -26,9 +29,7 @@ from weakspot.models.class_scores import (
     softmax,
 )
 from weakspot.models.files import new_files
-from weakspot.models.head_fitting import check_repaired, difference_head, fitted_head
-from weakspot.models.loading import LoadedOnce, reloaded, require_library
-from weakspot.models.model_hash import model_id
+from weakspot.models.loading import LoadedOnce, model_id, reloaded, require_library
 
 _BINARY = 2
 

@@ -17,18 +17,26 @@ from weakspot.core.registry import Sendable
 from weakspot.core.roles import ClassifierOutput
 from weakspot.models.class_scores import (
     AnswerReader,
+    check_repaired,
+    fitted_head,
     head_explains,
+    not_verified,
     probe_images,
     score_kinds,
     settle,
 )
 from weakspot.models.files import files_in, main_first, new_files
-from weakspot.models.head_fitting import check_repaired, fitted_head, not_verified
-from weakspot.models.loading import LoadedOnce, last_line
-from weakspot.models.model_hash import arrays_hash
+from weakspot.models.loading import LoadedOnce, arrays_hash, last_line
 from weakspot.models.preprocessing import Preprocessing
-from weakspot.models.torch.device import require_torch, torch_device, torch_dtype
-from weakspot.models.torch.files import PURPOSE, changed_tensors, layer_kind, rounding
+from weakspot.models.torch.common import (
+    PURPOSE,
+    changed_tensors,
+    layer_kind,
+    require_torch,
+    rounding,
+    torch_device,
+    torch_dtype,
+)
 
 SCORE_FIELDS = ("logits", "scores", "probabilities", "out", "output")
 NO_LAYER = "the module has no linear layer that sees one embedding an image"

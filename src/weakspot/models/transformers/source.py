@@ -12,9 +12,15 @@ from typing import Any, ClassVar
 from weakspot.core.bounds import Count, check_bounds
 from weakspot.core.errors import ModelError, UnavailableError
 from weakspot.core.registry import Sendable
-from weakspot.models.loading import LoadedOnce, first_line, require_few_bits, require_library
-from weakspot.models.model_hash import file_hash, model_id
-from weakspot.models.torch.device import (
+from weakspot.models.loading import (
+    LoadedOnce,
+    file_hash,
+    first_line,
+    model_id,
+    require_few_bits,
+    require_library,
+)
+from weakspot.models.torch.common import (
     declare_torchvision_operators,
     require_torch,
     torch_device,

