@@ -143,6 +143,10 @@ def test_parts__all_problems_of_the_options_at_once(name):
         assert words in str(caught.value)
     assert "never the token itself" in str(caught.value)
     assert "s3-cret" not in str(caught.value)
+    endless = {"timeout_seconds": 86_401, "n_retries": 101, "first_wait_seconds": 3601}
+    with pytest.raises(ConfigError) as caught:
+        part(**{**options, "url": "http://localhost/v1", **endless})
+    assert all(f"{option} must lie in" in str(caught.value) for option in endless)
 
 
 @pytest.mark.parametrize(
