@@ -61,7 +61,6 @@ def measured_reading(path: Path, how: str) -> tuple[int, float, float]:
 
 
 def measured_cutting(folder: Path) -> tuple[float, float, int]:
-    from weakspot.data.boxes import BoxOptions
     from weakspot.data.coco import CocoSource
     from weakspot.data.images import decode_image
 
@@ -73,7 +72,7 @@ def measured_cutting(folder: Path) -> tuple[float, float, int]:
         )
     write_instances(folder / "instances_val.json", N_CUT * PER_IMAGE)
     datas = [path.read_bytes() for path in sorted(folder.glob("*.jpg"))]
-    source = CocoSource(location=str(folder / "instances_val.json"), options=BoxOptions())
+    source = CocoSource(location=str(folder / "instances_val.json"))
     n_cut = sum(sample.data is not None for sample in source.read())
     decoding, cutting = [], []
     for _ in range(3):
