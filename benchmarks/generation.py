@@ -22,7 +22,7 @@ from weakspot.core.generated import GenerationRequest
 from weakspot.core.registry import part_class
 from weakspot.generate.quality import QualityCheck
 from weakspot.generate.service import GeneratorService
-from weakspot.models.torch.common import declare_torchvision_operators
+from weakspot.models.torch.runtime import declare_torchvision_operators
 from weakspot.store.generated_images import GeneratedImageStore
 
 SIDE = 256

@@ -132,7 +132,7 @@ def test_stranger__scikit_learn_estimator(drawn):
 def test_stranger__timm_model(drawn):
     import torch
 
-    from weakspot.models.torch.common import declare_torchvision_operators
+    from weakspot.models.torch.runtime import declare_torchvision_operators
 
     declare_torchvision_operators()  # of a torchvision that was built for another torch
     import timm

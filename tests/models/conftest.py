@@ -5,7 +5,7 @@ from contextlib import ExitStack
 import pytest
 from tests.models.tiny_servers import SERVERS, served
 
-from weakspot.models.torch.common import declare_torchvision_operators
+from weakspot.models.torch.runtime import declare_torchvision_operators
 
 declare_torchvision_operators()
 

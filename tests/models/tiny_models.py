@@ -156,7 +156,7 @@ def _timm(folder: Path, _stack: ExitStack) -> Factory:
     import torch
     from safetensors.torch import save_file
 
-    from weakspot.models.torch.common import declare_torchvision_operators
+    from weakspot.models.torch.runtime import declare_torchvision_operators
 
     declare_torchvision_operators()
     import timm
@@ -230,7 +230,7 @@ def _transformers_embedder(folder: Path, _stack: ExitStack) -> Factory:
 def _open_clip(folder: Path, _stack: ExitStack) -> Factory:
     import torch
 
-    from weakspot.models.torch.common import declare_torchvision_operators
+    from weakspot.models.torch.runtime import declare_torchvision_operators
 
     declare_torchvision_operators()
     import open_clip

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tokenizers import pre_tokenizers
 
-from weakspot.models.torch.common import declare_torchvision_operators
+from weakspot.models.torch.runtime import declare_torchvision_operators
 
 declare_torchvision_operators()
 

@@ -9,7 +9,7 @@ from tokenizers import Tokenizer, decoders, pre_tokenizers
 from tokenizers.models import BPE, WordLevel
 from tokenizers.processors import TemplateProcessing
 
-from weakspot.models.torch.common import declare_torchvision_operators
+from weakspot.models.torch.runtime import declare_torchvision_operators
 from weakspot.models.transformers.image_to_text import TransformersAnswerer, TransformersCaptioner
 from weakspot.models.transformers.text import TransformersTextGenerator
 

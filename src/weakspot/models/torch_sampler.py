@@ -19,7 +19,7 @@ import numpy as np
 
 from weakspot.core.arrays import AnyArray, IntArray, generator
 from weakspot.core.errors import ConfigError, raise_all
-from weakspot.models.torch.common import require_torch
+from weakspot.models.torch.runtime import require_torch
 from weakspot.models.training_weights import checked_weights, read_training_weights
 
 _TORCH: Any = require_torch("Samplers")

@@ -44,7 +44,7 @@ _IMPORT_SCRIPT = """
 import importlib, json, sys, warnings
 warnings.simplefilter("ignore")
 try:
-    from weakspot.models.torch.common import declare_torchvision_operators
+    from weakspot.models.torch.runtime import declare_torchvision_operators
     declare_torchvision_operators()
 except BaseException:
     pass

@@ -5,14 +5,14 @@ import pytest
 import torch
 
 from weakspot.core.errors import ConfigError, MissingExtraError
-from weakspot.models.torch.common import (
+from weakspot.models.torch.embedders import OpenClipEmbedder
+from weakspot.models.torch.runtime import (
     OPERATORS,
     declare_torchvision_operators,
     require_torch,
     torch_device,
     torch_dtype,
 )
-from weakspot.models.torch.embedders import OpenClipEmbedder
 from weakspot.models.transformers.images import TransformersEmbedder
 
 
@@ -58,7 +58,7 @@ def test_torch_dtype__by_name():
 
 
 SCRIPT = """
-from weakspot.models.torch.common import declare_torchvision_operators
+from weakspot.models.torch.runtime import declare_torchvision_operators
 first = declare_torchvision_operators()
 assert declare_torchvision_operators() == first
 import torchvision

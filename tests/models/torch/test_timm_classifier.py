@@ -7,7 +7,7 @@ from safetensors.torch import save_file
 from weakspot.core.errors import ConfigError, ModelError, UnavailableError
 from weakspot.core.roles import Classifier
 from weakspot.models.torch.classifier import TimmClassifier
-from weakspot.models.torch.common import declare_torchvision_operators
+from weakspot.models.torch.runtime import declare_torchvision_operators
 
 declare_torchvision_operators()
 import timm  # noqa: E402 - torchvision must be importable first

@@ -11,7 +11,7 @@ from weakspot.core.dataset import Task
 from weakspot.core.errors import ModelError, UnavailableError
 from weakspot.core.roles import Classifier
 from weakspot.models.preprocessing import plain_preprocessing
-from weakspot.models.torch.common import declare_torchvision_operators
+from weakspot.models.torch.runtime import declare_torchvision_operators
 from weakspot.models.transformers.images import TransformersClassifier
 
 declare_torchvision_operators()

@@ -13,7 +13,7 @@ from weakspot.core.dataset import Task
 from weakspot.core.errors import DataError
 from weakspot.core.heads import Head
 from weakspot.models.loading import require_library
-from weakspot.models.torch.common import require_torch
+from weakspot.models.torch.runtime import require_torch
 
 NetworkShape = Literal[
     "plain", "average", "residual", "wide", "separable", "patches", "dense", "coarse"

@@ -21,7 +21,13 @@ from weakspot.models.preprocessing import (
     Preprocessing,
     preprocessing_from,
 )
-from weakspot.models.torch.common import (
+from weakspot.models.torch.network import (
+    NetworkSettings,
+    PreparedClassifier,
+    TorchNetwork,
+    make_network,
+)
+from weakspot.models.torch.runtime import (
     PURPOSE,
     SAFETENSORS,
     declare_torchvision_operators,
@@ -37,12 +43,6 @@ from weakspot.models.torch.common import (
     save_script,
     save_tensors,
     with_layer,
-)
-from weakspot.models.torch.network import (
-    NetworkSettings,
-    PreparedClassifier,
-    TorchNetwork,
-    make_network,
 )
 
 

@@ -23,7 +23,8 @@ from weakspot.models.loading import (
 )
 from weakspot.models.onnx.session import make_session, run_session
 from weakspot.models.preprocessing import Preprocessing
-from weakspot.models.torch.common import (
+from weakspot.models.torch.network import weights_hash
+from weakspot.models.torch.runtime import (
     declare_torchvision_operators,
     is_script,
     load_script,
@@ -31,7 +32,6 @@ from weakspot.models.torch.common import (
     torch_device,
     torch_dtype,
 )
-from weakspot.models.torch.network import weights_hash
 
 OPEN_CLIP_PURPOSE = "open_clip models"
 _LOCAL = "local-dir:"

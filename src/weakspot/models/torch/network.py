@@ -28,7 +28,7 @@ from weakspot.models.class_scores import (
 from weakspot.models.files import files_in, main_first, new_files
 from weakspot.models.loading import LoadedOnce, arrays_hash, last_line
 from weakspot.models.preprocessing import Preprocessing
-from weakspot.models.torch.common import (
+from weakspot.models.torch.runtime import (
     PURPOSE,
     changed_tensors,
     layer_kind,

@@ -33,13 +33,13 @@ from weakspot.models.preprocessing import (
     preprocessing_of_processor,
     processor_call,
 )
-from weakspot.models.torch.common import fill_layer, torch_device
 from weakspot.models.torch.network import (
     NetworkClassifier,
     NetworkSettings,
     TorchNetwork,
     make_network,
 )
+from weakspot.models.torch.runtime import fill_layer, torch_device
 from weakspot.models.transformers.source import TransformersModel
 
 MULTI_LABEL = "multi_label_classification"

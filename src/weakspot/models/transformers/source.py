@@ -20,7 +20,7 @@ from weakspot.models.loading import (
     require_few_bits,
     require_library,
 )
-from weakspot.models.torch.common import (
+from weakspot.models.torch.runtime import (
     declare_torchvision_operators,
     require_torch,
     torch_device,
