@@ -3,7 +3,7 @@ from tests.build import evidence_of, record_of, slice_of
 
 from weakspot.core.errors import ConfigError
 from weakspot.core.evidence import Verdict
-from weakspot.repair.stage import chosen_slices
+from weakspot.repair.stage import are_exploratory, chosen_slices
 
 CAT, DOG = (slice_of([name], class_name=name) for name in ("cat", "dog"))
 
@@ -27,3 +27,8 @@ def test_chosen_slices__exploratory__unconfirmed_ones_by_name(record):
         chosen_slices(record, (), is_exploratory=True)
     with pytest.raises(ConfigError, match="no slice, or several"):
         chosen_slices(record, ("ffffffffffff0",), is_exploratory=True)
+
+
+def test_are_exploratory__one_unconfirmed_slice_is_enough(record):
+    assert not are_exploratory(record, (CAT,), None)
+    assert are_exploratory(record, (CAT, DOG), None)
